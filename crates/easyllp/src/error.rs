@@ -1,0 +1,109 @@
+//! What can go wrong, with the numbers that tell where.
+//!
+//! Every variant is an *expected* error: bad data or a bad setting. A broken promise inside the library is a bug and
+//! panics instead (`debug_assert!`, `expect("why")`).
+
+use thiserror::Error;
+
+/// The library's result type.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the library refuses an input.
+///
+/// Bags, rows, classes and columns are counted from 0, in the order in which they were given.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
+pub enum Error {
+    // Rows and tables
+    #[error("there are no rows")]
+    NoRows,
+    #[error("rows have neither dense features nor categories")]
+    NoFeatures,
+    #[error("{n_rows} rows are more than the {limit} that row indices can count")]
+    TooManyRows { n_rows: usize, limit: usize },
+    #[error("row {row} has {value} in dense column {column}: features must be finite")]
+    FeatureNotFinite { row: usize, column: usize, value: f32 },
+    #[error("row {row} has category {id} in field {field}, which has only {cardinality} categories")]
+    CategoryOutOfRange { row: usize, field: usize, id: u32, cardinality: u32 },
+    #[error("{what}: expected {expected}, got {got}")]
+    Shape { what: &'static str, expected: usize, got: usize },
+    #[error("column `{column}` is missing from the table")]
+    ColumnMissing { column: String },
+    #[error("column `{column}` is there twice")]
+    ColumnTwice { column: String },
+    #[error("column `{column}` is {got}, but the encoder was fitted on a {expected} one")]
+    ColumnKind { column: String, expected: &'static str, got: &'static str },
+    #[error("column `{column}` has {value} in row {row}: numbers must be finite")]
+    NumberNotFinite { column: String, row: usize, value: f64 },
+    #[error("column `{column}` has code {code} in row {row}, but its dictionary has {len} entries")]
+    CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
+
+    // Bags
+    #[error("there are no bags")]
+    NoBags,
+    #[error("bag {bag} is empty")]
+    EmptyBag { bag: usize },
+    #[error("bag {bag} holds row {row}, but there are only {n_rows} rows")]
+    RowOutOfRange { bag: usize, row: u32, n_rows: usize },
+    #[error("row {row} is in bag {first} and again in bag {second}: a row belongs to one bag")]
+    RowTwice { row: u32, first: usize, second: usize },
+    #[error("counts of {n_classes} classes: at least 2 are needed")]
+    TooFewClasses { n_classes: usize },
+    #[error("bag {bag} reports {count} rows of class {class}: a count must be a finite number")]
+    CountNotFinite { bag: usize, class: usize, count: f64 },
+    #[error(
+        "bag {bag} reports {count} rows of class {class}: without declared noise a count is a whole number"
+    )]
+    CountNotWhole { bag: usize, class: usize, count: f64 },
+    #[error("bag {bag} of {size} rows reports {count} of class {class}: a count lies in 0 to {size}")]
+    CountOutOfRange { bag: usize, class: usize, count: f64, size: usize },
+    #[error("bag {bag} has {size} rows but its class counts sum to {counted}")]
+    CountsDoNotSum { bag: usize, size: usize, counted: f64 },
+    #[error("bag {bag} declares noise of scale {scale}: a scale is finite and not negative")]
+    NoiseScale { bag: usize, scale: f64 },
+    #[error("row {row} has label {label}, but there are only {n_classes} classes")]
+    LabelOutOfRange { row: usize, label: u32, n_classes: usize },
+    #[error("{what} needs at least {needed} bags, got {got}")]
+    TooFewBags { what: &'static str, needed: usize, got: usize },
+
+    // Correction
+    #[error("class {class} has prior {value}: a prior lies in 0 to 1")]
+    PriorOutOfRange { class: usize, value: f64 },
+    #[error("the prior sums to {sum}, not to 1")]
+    PriorDoesNotSum { sum: f64 },
+    #[error(
+        "bag {bag} has proportion {proportion}, which is noisy and cannot be drawn from: use soft targets"
+    )]
+    NoSurrogate { bag: usize, proportion: f64 },
+
+    // Training
+    #[error("{name} is {value}: it must be {expected}")]
+    Setting { name: &'static str, value: String, expected: &'static str },
+    #[error("`{name}` is not a {what}: choose one of {choices}")]
+    UnknownName { what: &'static str, name: String, choices: &'static str },
+    #[error("L-BFGS needs a loss that stays convex for any target, and {loss} does not: use Adam")]
+    NotConvex { loss: &'static str },
+    #[error("L-BFGS serves linear models only: use Adam")]
+    NotLinear,
+    #[error(
+        "training ran away in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
+         weight decay; the model holds the last good weights"
+    )]
+    Diverged { epoch: usize, batch: usize, loss: f64 },
+
+    // Evaluation
+    #[error("scores of a margin loss give no probabilities: train with a loss that does, such as logistic")]
+    NoProbabilities,
+    #[error("row {row} has a score of {value} in column {column}: scores must be finite")]
+    ScoreNotFinite { row: usize, column: usize, value: f32 },
+
+    // Embedded data
+    #[error("the embedded data set {dataset} is damaged: {reason}")]
+    DamagedData { dataset: &'static str, reason: String },
+}
+
+/// Refuses a length that is not the expected one.
+pub(crate) fn check_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    if expected == got { Ok(()) } else { Err(Error::Shape { what, expected, got }) }
+}

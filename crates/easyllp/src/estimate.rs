@@ -1,0 +1,375 @@
+//! EVALUATE: anything about rows, from bags alone, with its interval.
+//!
+//! Bags must be ones that the model was **not** trained on, and groups of rows that were put together regardless of
+//! their labels. N rows in n bags of sizes k_i, counts k_i α_ic, and a function g(row, class), whose sum over a bag is
+//! S_ic and whose mean is ḡ_c. A *control* q(row, class) is any guess at the label: the better it is, the less is left to
+//! be estimated. With r̄_ic = α_ic − mean q_c in the bag, r̂ the same over all rows, and κ = (N−1)/(N(n−1)):
+//!
+//! ```text
+//! mean of g      θ = mean Σ_c q_c g_c + Σ_c [r̂_c ḡ_c + κ Σ_i (r̄_ic − r̂_c)(S_ic − k_i ḡ_c)]
+//! squared form   θ = Σ_c [r̂_c² + κ Σ_i k_i (r̄_ic − r̂_c)²],   the mean of Σ_c (y_c − q_c)²
+//! ```
+//!
+//! Both are exactly unbiased over all ways to deal the rows into bags of these sizes; q = 0 gives the plain mean. Noise of
+//! mean zero leaves the first unbiased; from the second, the squares of declared noise are taken off.
+//!
+//! The squared form is the strong one: with q the model's probability it is the Brier score, with q its decision (and
+//! half the sum) the error. Standard errors come from how the bags' own contributions differ.
+
+use crate::bags::Bags;
+use crate::error::{Error, Result};
+use crate::metrics::brier_share;
+use crate::predictions::Predictions;
+use ndarray::{Array1, Array2, Axis};
+use rayon::prelude::*;
+use serde::Serialize;
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+
+/// What an interval is to cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// The mean over the population that the rows were drawn from.
+    #[default]
+    Population,
+    /// The mean over these very rows: only the dealing into bags, and noise, is chance.
+    TheseRows,
+}
+
+/// An estimate with its standard error and interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The estimate as it is: on few bags it may leave its natural range.
+    pub value: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// The interval's lower end, clipped to the natural range.
+    pub low: f64,
+    /// The interval's upper end, likewise.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Whether the interval covers a value.
+    pub fn covers(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The estimate of one minus the quantity.
+    fn complement(self) -> Self {
+        Self { value: 1.0 - self.value, low: 1.0 - self.high, high: 1.0 - self.low, ..self }
+    }
+
+    fn clipped(self, least: f64, most: f64) -> Self {
+        Self { low: self.low.clamp(least, most), high: self.high.clamp(least, most), ..self }
+    }
+}
+
+/// Estimates from the bags it is given; intervals of level 0.95 for the population, unless told otherwise.
+///
+/// ```
+/// use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+/// use ndarray::Array2;
+///
+/// // 2000 rows whose score is right in four cases of five; bags of 10 know the labels' counts only.
+/// let labels: Vec<u32> = (0..2000).map(|row| row % 2).collect();
+/// let scores = Array2::from_shape_fn((2000, 1), |(row, _)| {
+///     let right = (row / 2) % 5 != 0;
+///     if (labels[row] == 1) == right { 1.0_f32 } else { -1.0 }
+/// });
+/// let partition = bagging::random(2000, &bagging::Sizes::Fixed(10), 1)?;
+/// let bags = Bags::from_labels(partition, &labels, 2)?;
+///
+/// let accuracy = Estimator::new(&bags)?.accuracy(&Predictions::new(scores.view(), Link::Logit)?)?;
+/// assert!(accuracy.covers(0.8) && accuracy.standard_error < 0.03);
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Estimator<'b> {
+    bags: &'b Bags,
+    level: f64,
+    scope: Scope,
+}
+
+impl<'b> Estimator<'b> {
+    /// At least two bags are needed.
+    pub fn new(bags: &'b Bags) -> Result<Self> {
+        if bags.n_bags() < 2 {
+            return Err(Error::TooFewBags { what: "an estimate", needed: 2, got: bags.n_bags() });
+        }
+        Ok(Self { bags, level: 0.95, scope: Scope::default() })
+    }
+
+    /// Intervals of another level, between 0 and 1.
+    pub fn level(self, level: f64) -> Result<Self> {
+        if level > 0.0 && level < 1.0 {
+            Ok(Self { level, ..self })
+        } else {
+            Err(Error::Setting { name: "level", value: level.to_string(), expected: "between 0 and 1" })
+        }
+    }
+
+    /// Intervals for another scope.
+    pub fn scope(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// The mean over rows of g(row, own class), for any function of a row's index and a class.
+    pub fn mean(&self, g: impl Fn(usize, usize) -> f64 + Sync) -> Estimate {
+        let sums = self.sums(
+            || (),
+            |(), row, line| line.g.iter_mut().enumerate().for_each(|(class, value)| *value = g(row, class)),
+        );
+        self.mean_of(&sums)
+    }
+
+    /// The same with a control q(row, class), a guess at the row's label that sums to one over the classes.
+    pub fn mean_with_control(
+        &self,
+        g: impl Fn(usize, usize) -> f64 + Sync,
+        q: impl Fn(usize, usize) -> f64 + Sync,
+    ) -> Estimate {
+        let sums = self.sums(
+            || (),
+            |(), row, line| {
+                line.g.iter_mut().enumerate().for_each(|(class, value)| *value = g(row, class));
+                line.q.iter_mut().enumerate().for_each(|(class, value)| *value = q(row, class));
+            },
+        );
+        self.mean_of(&sums)
+    }
+
+    /// Mean −log probability of the true class, with the model's own probability as control.
+    pub fn log_loss(&self, predictions: &Predictions) -> Result<Estimate> {
+        predictions.check(self.bags)?;
+        predictions.check_probabilities()?;
+        let sums = self.sums(
+            || predictions.reader(),
+            |reader, row, line| {
+                reader.log_losses(row, line.g);
+                line.q.iter_mut().zip(line.g.iter()).for_each(|(q, loss)| *q = (-loss).exp());
+            },
+        );
+        Ok(self.mean_of(&sums).clipped(0.0, f64::INFINITY))
+    }
+
+    /// Mean squared difference of probability and truth: of class 1 for two classes, else summed over the classes.
+    pub fn brier(&self, predictions: &Predictions) -> Result<Estimate> {
+        predictions.check(self.bags)?;
+        predictions.check_probabilities()?;
+        let sums = self.sums(|| predictions.reader(), |reader, row, line| reader.probabilities(row, line.q));
+        let share = brier_share(self.bags.n_classes());
+        Ok(self.squared_form(&sums, share).clipped(0.0, 2.0 * share))
+    }
+
+    /// Share of rows whose class the scores do not speak for.
+    pub fn error(&self, predictions: &Predictions) -> Result<Estimate> {
+        predictions.check(self.bags)?;
+        let sums = self.sums(|| predictions.reader(), |reader, row, line| reader.decision(row, line.q));
+        Ok(self.squared_form(&sums, 0.5).clipped(0.0, 1.0))
+    }
+
+    /// Share of rows whose class the scores speak for.
+    pub fn accuracy(&self, predictions: &Predictions) -> Result<Estimate> {
+        Ok(self.error(predictions)?.complement())
+    }
+
+    /// One pass over the rows: for each bag the sums of q·g, of g and of q.
+    fn sums<R>(&self, reader: impl Fn() -> R + Sync, fill: impl Fn(&mut R, usize, &mut Line) + Sync) -> Sums {
+        /// Bags that one thread takes at a time.
+        const CHUNK: usize = 256;
+        let bags = self.bags;
+        let n_classes = bags.n_classes();
+        let mut sums = Sums {
+            own: Array1::zeros(bags.n_bags()),
+            g: Array2::zeros((bags.n_bags(), n_classes)),
+            q: Array2::zeros((bags.n_bags(), n_classes)),
+        };
+        let chunks = sums
+            .own
+            .axis_chunks_iter_mut(Axis(0), CHUNK)
+            .into_par_iter()
+            .zip(sums.g.axis_chunks_iter_mut(Axis(0), CHUNK))
+            .zip(sums.q.axis_chunks_iter_mut(Axis(0), CHUNK))
+            .enumerate();
+        chunks.for_each(|(chunk, ((mut own, mut g_sums), mut q_sums))| {
+            let mut reader = reader();
+            let (mut g, mut q) = (vec![0.0; n_classes], vec![0.0; n_classes]);
+            for place in 0..own.len() {
+                for &row in bags.members(chunk * CHUNK + place) {
+                    fill(&mut reader, row as usize, &mut Line { g: &mut g, q: &mut q });
+                    for class in 0..n_classes {
+                        own[place] += q[class] * g[class];
+                        g_sums[[place, class]] += g[class];
+                        q_sums[[place, class]] += q[class];
+                    }
+                }
+            }
+        });
+        sums
+    }
+
+    fn mean_of(&self, sums: &Sums) -> Estimate {
+        let bags = self.bags;
+        let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
+        let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
+        let residuals = &bags.counts() - &sums.q;
+        let residual = residuals.sum_axis(Axis(0)) / n_rows;
+        let g = sums.g.sum_axis(Axis(0)) / n_rows;
+        let own = sums.own.sum() / n_rows;
+
+        let mut covariances = Vec::with_capacity(bags.n_bags());
+        let mut spreads = Vec::with_capacity(bags.n_bags());
+        for (bag, size) in bags.sizes().enumerate() {
+            let k = size as f64;
+            let (mut covariance, mut spread) = (0.0, sums.own[bag] - k * own);
+            for class in 0..bags.n_classes() {
+                let of_residual = residuals[[bag, class]] - k * residual[class];
+                let of_g = sums.g[[bag, class]] - k * g[class];
+                covariance += kappa * of_residual / k * of_g;
+                spread += g[class] * of_residual + residual[class] * of_g;
+            }
+            covariances.push(covariance);
+            spreads.push(spread / n_rows);
+        }
+        let covariance: f64 = covariances.iter().sum();
+        let value = own + residual.dot(&g) + covariance;
+        let influence = |bag: usize| {
+            let of_bags = covariances[bag] - covariance / n_bags;
+            if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
+        };
+        let mut variance =
+            n_bags / (n_bags - 1.0) * (0..bags.n_bags()).map(|bag| influence(bag).powi(2)).sum::<f64>();
+        if self.scope == Scope::TheseRows {
+            // The pooled residual is no chance for these rows, but for the noise in it.
+            let n_classes = bags.n_classes() as f64;
+            let middle = g.sum() / n_classes;
+            let contrast: f64 =
+                g.iter().map(|g| (g - middle).powi(2)).sum::<f64>() * n_classes / (n_classes - 1.0);
+            variance += contrast * (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum::<f64>()
+                / n_rows.powi(2);
+        }
+        self.t_interval(value, variance.sqrt())
+    }
+
+    /// The mean of `share` · Σ_c (y_c − q_c)².
+    fn squared_form(&self, sums: &Sums, share: f64) -> Estimate {
+        let bags = self.bags;
+        let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
+        let n_classes = bags.n_classes() as f64;
+        let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
+        let residuals = &bags.counts() - &sums.q;
+        let residual = residuals.sum_axis(Axis(0)) / n_rows;
+
+        let mut squares = Vec::with_capacity(bags.n_bags());
+        let mut spreads = Vec::with_capacity(bags.n_bags());
+        for (bag, size) in bags.sizes().enumerate() {
+            let k = size as f64;
+            let (mut square, mut spread) = (0.0, 0.0);
+            for class in 0..bags.n_classes() {
+                let of_residual = residuals[[bag, class]] - k * residual[class];
+                square += of_residual * of_residual / k;
+                spread += 2.0 * residual[class] * of_residual / n_rows;
+            }
+            squares.push(share * kappa * square);
+            spreads.push(share * spread);
+        }
+        let within: f64 = squares.iter().sum();
+        let mut value = share * residual.dot(&residual) + within;
+        if (0..bags.n_bags()).any(|bag| bags.count_variance(bag) > 0.0) {
+            let total: f64 = (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum();
+            let by_size: f64 =
+                (0..bags.n_bags()).map(|bag| bags.count_variance(bag) / bags.size(bag) as f64).sum();
+            value -= share * n_classes * (total / n_rows.powi(2) + kappa * (by_size - total / n_rows));
+        }
+        let influence = |bag: usize| {
+            let of_bags = squares[bag] - within / n_bags;
+            if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
+        };
+        let seen =
+            n_bags / (n_bags - 1.0) * (0..bags.n_bags()).map(|bag| influence(bag).powi(2)).sum::<f64>();
+        // Bag means are near normal, so squares vary by at least this much; few bags may happen to show less.
+        let pairs = 1.0 - bags.sizes().map(|size| 1.0 / size as f64).sum::<f64>() / n_bags;
+        let normal = 2.0 * within * within * pairs / ((n_bags - 1.0) * (n_classes - 1.0));
+        self.square_interval(value, seen.max(normal).sqrt())
+    }
+
+    fn t_interval(&self, value: f64, standard_error: f64) -> Estimate {
+        let t = StudentsT::new(0.0, 1.0, self.bags.n_bags() as f64 - 1.0).expect("two bags or more");
+        let reach = t.inverse_cdf(0.5 + 0.5 * self.level) * standard_error;
+        Estimate { value, standard_error, low: value - reach, high: value + reach }
+    }
+
+    /// A sum of squares is distributed like a multiple of χ², its degrees of freedom being those that give it the
+    /// standard error seen (Satterthwaite 1946).
+    fn square_interval(&self, value: f64, standard_error: f64) -> Estimate {
+        let freedom = 2.0 * (value / standard_error).powi(2);
+        if value <= 0.0 || !(1.0..1e6).contains(&freedom) {
+            return self.t_interval(value, standard_error);
+        }
+        let chi = ChiSquared::new(freedom).expect("positive degrees of freedom");
+        let end = |probability: f64| value * freedom / chi.inverse_cdf(probability);
+        let tail = 0.5 - 0.5 * self.level;
+        Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail) }
+    }
+}
+
+/// g and q of one row, for each class.
+struct Line<'l> {
+    g: &'l mut [f64],
+    q: &'l mut [f64],
+}
+
+/// Sums over the rows of each bag.
+struct Sums {
+    /// Σ_c q_c g_c.
+    own: Array1<f64>,
+    /// g, a column a class.
+    g: Array2<f64>,
+    /// q, likewise.
+    q: Array2<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bags::{Noise, Partition};
+    use crate::loss::Link;
+    use crate::metrics;
+    use ndarray::array;
+
+    #[test]
+    fn bags_of_one_give_the_true_figures() {
+        let scores = array![[0.5_f32], [-1.0], [2.0], [0.25], [-0.75]];
+        let labels = [1, 0, 0, 1, 1];
+        let bags =
+            Bags::from_labels(Partition::new(5, [[3], [1], [0], [4], [2]]).unwrap(), &labels, 2).unwrap();
+        let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
+        let estimator = Estimator::new(&bags).unwrap();
+        let close =
+            |estimate: Estimate, truth: f64| assert!((estimate.value - truth).abs() < 1e-12, "{estimate:?}");
+        close(estimator.log_loss(&predictions).unwrap(), metrics::log_loss(&predictions, &labels).unwrap());
+        close(estimator.brier(&predictions).unwrap(), metrics::brier(&predictions, &labels).unwrap());
+        close(estimator.accuracy(&predictions).unwrap(), metrics::accuracy(&predictions, &labels).unwrap());
+    }
+
+    #[test]
+    fn a_mean_by_hand() {
+        // Two bags of two, one positive in the first; g is the row number for positives, 0 for negatives.
+        let bags =
+            Bags::binary(Partition::new(4, [[0, 1], [2, 3]]).unwrap(), &[1.0, 0.0], Noise::None).unwrap();
+        let mean = Estimator::new(&bags).unwrap().mean(|row, class| (row * class) as f64);
+        // p̂ = 1/4, ḡ₁ = 3/2, S = (1, 5), κ = 3/4: 3/8 + 3/4·[(1/4)(−2) + (−1/4)(2)] = 3/8 − 3/4
+        assert!((mean.value + 0.375).abs() < 1e-12);
+    }
+
+    #[test]
+    fn refuses_one_bag_and_scores_of_another_table() {
+        let bags =
+            Bags::binary(Partition::new(4, [[0, 1], [2, 3]]).unwrap(), &[1.0, 0.0], Noise::None).unwrap();
+        assert!(Estimator::new(&bags.select(&[0]).unwrap()).is_err());
+        assert!(Estimator::new(&bags).unwrap().level(1.0).is_err());
+        let scores = array![[0.0_f32], [1.0], [0.0]];
+        let short = Predictions::new(scores.view(), Link::Logit).unwrap();
+        assert!(Estimator::new(&bags).unwrap().error(&short).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! Matrix products through the `gemm` crate, on one thread: parallelism is the caller's, over fixed chunks of rows, so
+//! that results do not depend on the number of threads.
+
+use gemm::Parallelism;
+use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar};
+
+/// What a product does with what is in its output already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Onto {
+    Overwrite,
+    Add,
+}
+
+/// The element types that products are compiled for.
+pub(crate) trait Element: LinalgScalar {}
+impl Element for f32 {}
+impl Element for f64 {}
+
+/// `out = lhs · rhs`, or `out += lhs · rhs`; m × k times k × n, any strides.
+pub(crate) fn product<T: Element>(
+    lhs: ArrayView2<T>,
+    rhs: ArrayView2<T>,
+    onto: Onto,
+    mut out: ArrayViewMut2<T>,
+) {
+    let (m, k) = lhs.dim();
+    let n = rhs.ncols();
+    assert_eq!(rhs.nrows(), k, "inner dimensions of a product");
+    assert_eq!(out.dim(), (m, n), "outer dimensions of a product");
+    if k == 0 {
+        if onto == Onto::Overwrite {
+            out.fill(T::zero());
+        }
+        return;
+    }
+    let (lhs_strides, rhs_strides) = (strides(lhs.strides()), strides(rhs.strides()));
+    let out_strides = strides(out.strides());
+    #[expect(unsafe_code, reason = "gemm takes raw pointers")]
+    // SAFETY: the three views are of the shapes asserted above, each pointer comes with its own view's strides, and
+    // `out` is borrowed mutably, so it overlaps neither input.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            out_strides[1],
+            out_strides[0],
+            onto == Onto::Add,
+            lhs.as_ptr(),
+            lhs_strides[1],
+            lhs_strides[0],
+            rhs.as_ptr(),
+            rhs_strides[1],
+            rhs_strides[0],
+            T::one(),
+            T::one(),
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
+fn strides(of: &[isize]) -> [isize; 2] {
+    [of[0], of[1]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array2, s};
+    use proptest::prelude::*;
+
+    fn numbers(m: usize, n: usize, seed: usize) -> Array2<f64> {
+        Array2::from_shape_fn((m, n), |(i, j)| (((i * 31 + j * 17 + seed * 7) % 23) as f64 - 11.0) / 8.0)
+    }
+
+    proptest! {
+        /// The plain triple loop is the oracle; sizes include 0, 1 and non-multiples of any vector width.
+        #[test]
+        fn equals_the_triple_loop(m in 0_usize..20, k in 0_usize..40, n in 0_usize..10, layout in 0..4, add in any::<bool>()) {
+            let lhs = if layout & 1 == 0 { numbers(m, k, 1) } else { numbers(k, m, 1).reversed_axes() };
+            let rhs = if layout & 2 == 0 { numbers(k, n, 2) } else { numbers(2 * k, n, 2).slice_move(s![..;2, ..]) };
+            let before = numbers(m, n, 3);
+            let mut expected = if add { before.clone() } else { Array2::zeros((m, n)) };
+            for ((i, j), value) in expected.indexed_iter_mut() {
+                *value += (0..k).map(|l| lhs[[i, l]] * rhs[[l, j]]).sum::<f64>();
+            }
+            let mut out = before;
+            let onto = if add { Onto::Add } else { Onto::Overwrite };
+            product(lhs.view(), rhs.view(), onto, out.view_mut());
+            for (got, expected) in out.iter().zip(&expected) {
+                prop_assert!((got - expected).abs() < 1e-9);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Learn a model of individual **rows** when only **aggregate labels** are known.
+//!
+//! Rows come grouped in bags, and each bag reports how many of its rows are positive, or how many are in each class.
+//! From that, this library trains a model that scores single rows, and says how good the model is without one row
+//! label. It is built on *Easy Learning from Label Proportions* (Busa-Fekete, Choi, Dick, Gentile & Muñoz Medina 2023);
+//! equations are cited by the labels they have in the paper's source.
+//!
+//! ```text
+//!   READ            BAG              CORRECT           TRAIN                     EVALUATE
+//!   Rows            Bags             Correction        Trainer                   Estimator
+//!   table, datasets bagging          LabelPrior        method, loss, model,      metrics
+//!                                    Targets           optim
+//!
+//!   features ─────────────────────────────────────────► scores ────────────────► log loss, Brier, accuracy
+//!      │ indices only                                     ▲                          ▲ each with an interval
+//!      └───────────► counts of bags ──► a target a row ───┘                          │
+//!                      └───────────────── bags kept back ────────────────────────────┘
+//! ```
+//!
+//! One word per thing: a *row* is in a *bag* of *size* k, which reports *proportions* α; the share of a class among all
+//! rows is its *prior* p; a row's *target* A is what it is trained towards; a model gives it a *score*; a *loss* compares
+//! the two.
+//!
+//! ```
+//! use easyllp::*;
+//!
+//! // READ: digits of 8 × 8 pixels, and whether each is odd. Only `Bags` will see the labels.
+//! let digits = datasets::optdigits()?;
+//! let encoder = table::Encoder::fit(&digits.train.table, table::EncoderOptions::default())?;
+//! let rows = encoder.encode(&digits.train.table)?;
+//! let odd: Vec<u32> = digits.train.labels.iter().map(|digit| digit % 2).collect();
+//!
+//! // BAG: 16 rows a bag, of which a count is all that is known; a fifth of the bags is kept back.
+//! let partition = bagging::random(rows.n_rows(), &bagging::Sizes::Fixed(16), 1)?;
+//! let bags = Bags::from_labels(partition, &odd, 2)?;
+//! let bagging::Split { train, held_out } = bagging::split(&bags, 0.2, 1)?;
+//!
+//! // CORRECT and TRAIN: a linear model of rows, from the counts of bags.
+//! let mut model = LinearModel::for_rows(&rows, 2)?;
+//! let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 0.1, ..Lbfgs::default() });
+//! let loss = LossName::Logistic.training()?;
+//! Trainer { optimizer, seed: 1 }.fit(&mut model, &rows, &mut EasyLlp::new(&train), loss)?;
+//!
+//! // EVALUATE: how many *rows* it gets right, from bags that it was not trained on.
+//! let scores = model.scores(&rows)?;
+//! let predictions = Predictions::new(scores.view(), loss.link())?;
+//! let accuracy = Estimator::new(&held_out)?.accuracy(&predictions)?;
+//! assert!(accuracy.value > 0.8);
+//!
+//! // Row labels agree, where there are any.
+//! let truth = metrics::accuracy(&predictions, &odd)?;
+//! assert!(truth > 0.8);
+//! # Ok::<(), easyllp::Error>(())
+//! ```
+
+mod classes;
+mod error;
+mod seed;
+
+// READ
+#[cfg(feature = "datasets")]
+pub mod datasets;
+mod rows;
+pub mod table;
+
+// BAG
+pub mod bagging;
+mod bags;
+
+// CORRECT
+pub mod correction;
+mod prior;
+
+// TRAIN
+mod kernel;
+pub mod loss;
+pub mod method;
+pub mod model;
+mod optim;
+mod train;
+
+// EVALUATE
+pub mod estimate;
+pub mod metrics;
+mod predictions;
+
+pub use bags::{Bags, Noise, Partition};
+pub use classes::{n_classes, n_columns};
+pub use correction::{BagWeights, Correction, Targets};
+pub use error::{Error, Result};
+pub use estimate::{Estimate, Estimator, Scope};
+pub use loss::{Link, Loss, LossName, TrainingLoss};
+pub use method::{EasyLlp, TargetRule};
+pub use model::{LinearModel, Model};
+pub use optim::{Adam, Lbfgs};
+pub use predictions::Predictions;
+pub use prior::LabelPrior;
+pub use rows::{RowBatch, RowBuffer, Rows};
+pub use train::{EpochLog, Event, Optimizer, Stop, TrainLog, Trainer};

@@ -1,0 +1,542 @@
+//! TRAIN: losses on scores, each linear in the target.
+//!
+//! A task of two classes has one score `f` and one target `A`, of class 1; its corrected loss is
+//! `(1 − A) ℓ(f, 0) + A ℓ(f, 1)`. C > 2 classes have C scores and C targets, and the corrected loss is `Σ_c A_c ℓ(f, c)`.
+//! Linearity in the target is what makes it unbiased: the paper's Lemma *derand* holds for any ℓ. All is computed in
+//! `f64`, and finite for scores far beyond ±10⁴.
+
+use crate::error::{Error, Result};
+use ndarray::{ArrayView2, ArrayViewMut2};
+use serde::{Deserialize, Serialize};
+
+/// For which targets a corrected loss is convex in the scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Convexity {
+    /// For any target, since ℓ(f, c) differ from class to class by an affine function of the score.
+    AnyTarget,
+    /// Only for targets in [0, 1]: corrected targets may make it concave.
+    UnitTargets,
+    /// Never.
+    Never,
+}
+
+/// What a score says of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// Log odds: probabilities are the logistic function or the softmax of the scores.
+    Logit,
+    /// The probability itself, but for leaving [0, 1].
+    Identity,
+    /// A margin: its sign decides, and it gives no probability.
+    Margin,
+}
+
+/// A loss of scores and a class, to evaluate with.
+pub trait Loss: Sync {
+    /// The loss's name.
+    fn name(&self) -> LossName;
+
+    /// What scores trained with this loss say.
+    fn link(&self) -> Link;
+
+    /// ℓ(f, c) for every class c: two values from one score, or as many as there are scores.
+    fn values(&self, scores: &[f64], out: &mut [f64]);
+}
+
+/// A loss that can be trained with.
+pub trait TrainingLoss: Loss {
+    /// The corrected loss of a row, and its derivative in each score.
+    fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
+
+    /// Whether it stays convex for targets outside [0, 1].
+    fn convexity(&self) -> Convexity;
+
+    /// The corrected loss of some rows in sum, and its derivative in each score; a line a row.
+    #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
+    fn corrected_batch(
+        &self,
+        scores: ArrayView2<f32>,
+        targets: ArrayView2<f32>,
+        mut derivative: ArrayViewMut2<f32>,
+    ) -> f64 {
+        let width = scores.ncols();
+        let mut line = vec![0.0; 3 * width];
+        let (score, rest) = line.split_at_mut(width);
+        let (target, slope) = rest.split_at_mut(width);
+        let mut sum = 0.0;
+        for row in 0..scores.nrows() {
+            for column in 0..width {
+                score[column] = f64::from(scores[[row, column]]);
+                target[column] = f64::from(targets[[row, column]]);
+            }
+            sum += self.corrected(score, target, slope);
+            for column in 0..width {
+                derivative[[row, column]] = slope[column] as f32;
+            }
+        }
+        sum
+    }
+}
+
+/// The losses that can be named.
+///
+/// ```
+/// use easyllp::LossName;
+///
+/// let name: LossName = "logistic".parse()?;
+/// assert_eq!(name, LossName::Logistic);
+/// assert!("log-loss".parse::<LossName>().unwrap_err().to_string().contains("choose one of"));
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// [`Logistic`]
+    Logistic,
+    /// [`Softmax`]
+    Softmax,
+    /// [`Squared`]
+    Squared,
+    /// [`Hinge`]
+    Hinge,
+    /// [`ZeroOne`], for evaluation only
+    ZeroOne,
+}
+
+impl LossName {
+    const CHOICES: &str = "logistic, softmax, squared, hinge, zero-one";
+
+    /// The name as users write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Logistic => "logistic",
+            Self::Softmax => "softmax",
+            Self::Squared => "squared",
+            Self::Hinge => "hinge",
+            Self::ZeroOne => "zero-one",
+        }
+    }
+
+    /// The loss to train with; zero-one has no derivative to follow.
+    pub fn training(self) -> Result<&'static dyn TrainingLoss> {
+        match self {
+            Self::Logistic => Ok(&Logistic),
+            Self::Softmax => Ok(&Softmax),
+            Self::Squared => Ok(&Squared),
+            Self::Hinge => Ok(&Hinge),
+            Self::ZeroOne => Err(Error::Setting {
+                name: "training loss",
+                value: self.as_str().into(),
+                expected: "a loss with a derivative, such as logistic",
+            }),
+        }
+    }
+
+    /// Cross-entropy for this many classes.
+    pub fn cross_entropy(n_classes: usize) -> Self {
+        if n_classes == 2 { Self::Logistic } else { Self::Softmax }
+    }
+}
+
+impl std::str::FromStr for LossName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        [Self::Logistic, Self::Softmax, Self::Squared, Self::Hinge, Self::ZeroOne]
+            .into_iter()
+            .find(|loss| loss.as_str() == name)
+            .ok_or_else(|| Error::UnknownName { what: "loss", name: name.into(), choices: Self::CHOICES })
+    }
+}
+
+/// Logistic loss of a single score: ℓ(f, 1) = log(1 + e^−f), ℓ(f, 0) = log(1 + e^f).
+///
+/// With more than one score each is a class against the rest, and their losses add up.
+#[derive(Debug, Clone, Copy)]
+pub struct Logistic;
+
+impl Loss for Logistic {
+    fn name(&self) -> LossName {
+        LossName::Logistic
+    }
+
+    fn link(&self) -> Link {
+        Link::Logit
+    }
+
+    fn values(&self, scores: &[f64], out: &mut [f64]) {
+        column_values(scores, out, |f| [softplus(f), softplus(-f)]);
+    }
+}
+
+impl TrainingLoss for Logistic {
+    fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
+        // ℓ(f, 1) − ℓ(f, 0) = −f, so the corrected loss is softplus(f) − A f, convex whatever A is.
+        column_sum(scores, targets, derivative, |f, target| (softplus(f) - target * f, sigmoid(f) - target))
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::AnyTarget
+    }
+}
+
+/// Cross-entropy of the softmax of C scores: ℓ(f, c) = log Σ_j e^(f_j) − f_c.
+#[derive(Debug, Clone, Copy)]
+pub struct Softmax;
+
+impl Loss for Softmax {
+    fn name(&self) -> LossName {
+        LossName::Softmax
+    }
+
+    fn link(&self) -> Link {
+        Link::Logit
+    }
+
+    fn values(&self, scores: &[f64], out: &mut [f64]) {
+        if scores.len() == 1 {
+            return Logistic.values(scores, out);
+        }
+        let total = log_sum_exp(scores);
+        out.iter_mut().zip(scores).for_each(|(value, f)| *value = total - f);
+    }
+}
+
+impl TrainingLoss for Softmax {
+    fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
+        if scores.len() == 1 {
+            return Logistic.corrected(scores, targets, derivative);
+        }
+        let total = log_sum_exp(scores);
+        let weight: f64 = targets.iter().sum();
+        let mut value = weight * total;
+        for ((f, target), slope) in scores.iter().zip(targets).zip(derivative) {
+            value -= target * f;
+            *slope = weight * (f - total).exp() - target;
+        }
+        value
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::AnyTarget
+    }
+}
+
+/// Squared error of the score, which is a probability then: ℓ(f, y) = (f − y)², summed over the columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Squared;
+
+impl Loss for Squared {
+    fn name(&self) -> LossName {
+        LossName::Squared
+    }
+
+    fn link(&self) -> Link {
+        Link::Identity
+    }
+
+    fn values(&self, scores: &[f64], out: &mut [f64]) {
+        column_values(scores, out, |f| [f * f, (f - 1.0) * (f - 1.0)]);
+    }
+}
+
+impl TrainingLoss for Squared {
+    fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
+        column_sum(scores, targets, derivative, |f, target| {
+            (f * f + target * (1.0 - 2.0 * f), 2.0 * (f - target))
+        })
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::AnyTarget
+    }
+}
+
+/// Hinge loss of a margin: ℓ(f, 1) = max(0, 1 − f), ℓ(f, 0) = max(0, 1 + f), summed over the columns.
+///
+/// Corrected targets outside [0, 1] make it neither convex nor bounded below.
+#[derive(Debug, Clone, Copy)]
+pub struct Hinge;
+
+impl Loss for Hinge {
+    fn name(&self) -> LossName {
+        LossName::Hinge
+    }
+
+    fn link(&self) -> Link {
+        Link::Margin
+    }
+
+    fn values(&self, scores: &[f64], out: &mut [f64]) {
+        column_values(scores, out, |f| [(1.0 + f).max(0.0), (1.0 - f).max(0.0)]);
+    }
+}
+
+impl TrainingLoss for Hinge {
+    fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
+        column_sum(scores, targets, derivative, |f, target| {
+            let value = (1.0 - target) * (1.0 + f).max(0.0) + target * (1.0 - f).max(0.0);
+            let slope_0 = if f > -1.0 { 1.0 - target } else { 0.0 };
+            let slope_1 = if f < 1.0 { -target } else { 0.0 };
+            (value, slope_0 + slope_1)
+        })
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::UnitTargets
+    }
+}
+
+/// One if the class with the highest score is another one, else zero; for evaluation only.
+#[derive(Debug, Clone, Copy)]
+pub struct ZeroOne {
+    /// What the scores say, and so where a single one decides.
+    pub link: Link,
+}
+
+impl Loss for ZeroOne {
+    fn name(&self) -> LossName {
+        LossName::ZeroOne
+    }
+
+    fn link(&self) -> Link {
+        self.link
+    }
+
+    fn values(&self, scores: &[f64], out: &mut [f64]) {
+        out.fill(1.0);
+        out[self.link.class(scores)] = 0.0;
+    }
+}
+
+impl Link {
+    /// The class that the scores speak for; of equal ones the first.
+    pub fn class(self, scores: &[f64]) -> usize {
+        if let [score] = scores {
+            return usize::from(*score > if self == Self::Identity { 0.5 } else { 0.0 });
+        }
+        let best = |best: usize, class: usize| if scores[class] > scores[best] { class } else { best };
+        (1..scores.len()).fold(0, best)
+    }
+
+    /// The probability of each class: two from one score, or as many as there are scores.
+    pub fn probabilities(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
+        match (self, scores) {
+            (Self::Margin, _) => return Err(Error::NoProbabilities),
+            (Self::Logit, [score]) => [out[0], out[1]] = [sigmoid(-score), sigmoid(*score)],
+            (Self::Identity, [score]) => {
+                [out[0], out[1]] = [1.0 - score.clamp(0.0, 1.0), score.clamp(0.0, 1.0)]
+            }
+            (Self::Logit, _) => {
+                let total = log_sum_exp(scores);
+                out.iter_mut().zip(scores).for_each(|(p, f)| *p = (f - total).exp());
+            }
+            (Self::Identity, _) => {
+                let sum: f64 = scores.iter().map(|f| f.clamp(0.0, 1.0)).sum();
+                let even = 1.0 / scores.len() as f64;
+                let share = |f: &f64| if sum > 0.0 { f.clamp(0.0, 1.0) / sum } else { even };
+                out.iter_mut().zip(scores).for_each(|(p, f)| *p = share(f));
+            }
+        }
+        Ok(())
+    }
+
+    /// −log of the probability of each class, without going through the probability where the score says it directly.
+    pub fn log_losses(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
+        if self == Self::Logit {
+            Softmax.values(scores, out);
+        } else {
+            self.probabilities(scores, out)?;
+            // A probability of zero would cost an infinite loss, and so would one row that it happens to.
+            out.iter_mut().for_each(|p| *p = -p.max(1e-15).ln());
+        }
+        Ok(())
+    }
+}
+
+/// Values of a loss that is a sum over columns, from its values [for class 0, for class 1] at one score.
+fn column_values(scores: &[f64], out: &mut [f64], at: impl Fn(f64) -> [f64; 2]) {
+    if let [score] = scores {
+        out.copy_from_slice(&at(*score));
+        return;
+    }
+    let against: f64 = scores.iter().map(|&f| at(f)[0]).sum();
+    for (value, &f) in out.iter_mut().zip(scores) {
+        let [other, own] = at(f);
+        *value = against - other + own;
+    }
+}
+
+/// Sum over columns of a loss and its derivative, from both at one score and target.
+fn column_sum(
+    scores: &[f64],
+    targets: &[f64],
+    slopes: &mut [f64],
+    at: impl Fn(f64, f64) -> (f64, f64),
+) -> f64 {
+    let mut sum = 0.0;
+    for ((&f, &target), slope) in scores.iter().zip(targets).zip(slopes) {
+        let (value, derivative) = at(f, target);
+        sum += value;
+        *slope = derivative;
+    }
+    sum
+}
+
+/// log(1 + e^f) without overflow.
+pub(crate) fn softplus(f: f64) -> f64 {
+    f.max(0.0) + (-f.abs()).exp().ln_1p()
+}
+
+/// 1/(1 + e^−f) without overflow, and without losing small values to rounding.
+pub(crate) fn sigmoid(f: f64) -> f64 {
+    let small = (-f.abs()).exp();
+    if f >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
+}
+
+fn log_sum_exp(scores: &[f64]) -> f64 {
+    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    largest + scores.iter().map(|f| (f - largest).exp()).sum::<f64>().ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRAINING: [LossName; 4] =
+        [LossName::Logistic, LossName::Softmax, LossName::Squared, LossName::Hinge];
+
+    /// Scores away from the hinge's kinks, and targets well outside [0, 1].
+    const ONE: [(&[f64], &[f64]); 5] =
+        [(&[0.3], &[0.7]), (&[-2.5], &[4.0]), (&[7.0], &[-3.0]), (&[0.0], &[0.0]), (&[-0.4], &[1.0])];
+    const THREE: [(&[f64], &[f64]); 3] = [
+        (&[0.3, -0.2, 0.5], &[0.2, 0.5, 0.3]),
+        (&[-2.0, 3.0, 0.1], &[3.0, -2.5, 0.5]),
+        (&[12.0, -11.0, 0.0], &[0.0, 1.0, 0.0]),
+    ];
+
+    #[test]
+    fn derivatives_equal_finite_differences() {
+        for name in TRAINING {
+            let loss = name.training().unwrap();
+            for (scores, targets) in ONE.iter().chain(&THREE) {
+                let mut slopes = vec![0.0; scores.len()];
+                loss.corrected(scores, targets, &mut slopes);
+                for column in 0..scores.len() {
+                    let shifted = |step: f64| {
+                        let mut scores = scores.to_vec();
+                        scores[column] += step;
+                        loss.corrected(&scores, targets, &mut vec![0.0; scores.len()])
+                    };
+                    let difference = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+                    assert!((difference - slopes[column]).abs() < 1e-7, "{name:?} {scores:?} {targets:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_corrected_loss_is_the_values_weighed_by_the_targets() {
+        for name in TRAINING {
+            let loss = name.training().unwrap();
+            for (scores, targets) in ONE {
+                let mut values = [0.0; 2];
+                loss.values(scores, &mut values);
+                let expected = (1.0 - targets[0]) * values[0] + targets[0] * values[1];
+                assert!((loss.corrected(scores, targets, &mut [0.0]) - expected).abs() < 1e-12, "{name:?}");
+            }
+            for (scores, targets) in THREE {
+                let mut values = [0.0; 3];
+                loss.values(scores, &mut values);
+                let expected: f64 = values.iter().zip(targets).map(|(value, target)| value * target).sum();
+                assert!(
+                    (loss.corrected(scores, targets, &mut [0.0; 3]) - expected).abs() < 1e-10,
+                    "{name:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn known_values() {
+        let at = |loss: &dyn Loss, score: f64| {
+            let mut values = [0.0; 2];
+            loss.values(&[score], &mut values);
+            values
+        };
+        let close = |got: [f64; 2], expected: [f64; 2]| {
+            assert!(
+                got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-12),
+                "{got:?}"
+            );
+        };
+        close(at(&Logistic, 3f64.ln()), [4f64.ln(), (4.0 / 3.0f64).ln()]);
+        close(at(&Squared, 0.25), [0.0625, 0.5625]);
+        close(at(&Hinge, 0.25), [1.25, 0.75]);
+        close(at(&ZeroOne { link: Link::Logit }, 0.25), [1.0, 0.0]);
+        close(at(&ZeroOne { link: Link::Identity }, 0.25), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn large_scores_stay_finite() {
+        for name in TRAINING {
+            let loss = name.training().unwrap();
+            for score in [-1e4, -1e2, 1e2, 1e4] {
+                let mut slope = [f64::NAN];
+                let value = loss.corrected(&[score], &[1.0], &mut slope);
+                assert!(value.is_finite() && slope[0].is_finite(), "{name:?} at {score}");
+                let mut slopes = [f64::NAN; 3];
+                let value = loss.corrected(&[score, 0.0, -score], &[0.0, 1.0, 0.0], &mut slopes);
+                assert!(value.is_finite() && slopes.iter().all(|s| s.is_finite()), "{name:?} at {score}");
+            }
+        }
+        // The right side of a large score costs nothing, the wrong side costs the score.
+        assert!(Logistic.corrected(&[1e4], &[1.0], &mut [0.0]).abs() < 1e-12);
+        assert!((Logistic.corrected(&[-1e4], &[1.0], &mut [0.0]) - 1e4).abs() < 1e-9);
+    }
+
+    #[test]
+    fn convexity_is_as_each_loss_says() {
+        // Second differences along lines, with targets far outside [0, 1].
+        for name in TRAINING {
+            let loss = name.training().unwrap();
+            let value = |f: f64, target: f64| loss.corrected(&[f], &[target], &mut [0.0]);
+            let bend = |target: f64| {
+                (-40..40)
+                    .map(|step| f64::from(step) / 8.0)
+                    .map(|f| value(f + 0.1, target) + value(f - 0.1, target) - 2.0 * value(f, target))
+                    .fold(f64::INFINITY, f64::min)
+            };
+            assert!(bend(0.3) > -1e-12, "{name:?}");
+            let outside = bend(5.0).min(bend(-4.0));
+            assert_eq!(
+                outside > -1e-12,
+                loss.convexity() == Convexity::AnyTarget,
+                "{name:?} bends by {outside}"
+            );
+        }
+    }
+
+    #[test]
+    fn links_turn_scores_into_probabilities() {
+        let mut two = [0.0; 2];
+        Link::Logit.probabilities(&[3f64.ln()], &mut two).unwrap();
+        assert!((two[1] - 0.75).abs() < 1e-12 && (two[0] - 0.25).abs() < 1e-12);
+        let mut three = [0.0; 3];
+        Link::Logit.probabilities(&[0.0, 2f64.ln(), 0.0], &mut three).unwrap();
+        assert!((three[1] - 0.5).abs() < 1e-12);
+        Link::Identity.probabilities(&[-1.0, 0.5, 0.75], &mut three).unwrap();
+        assert!((three[0]).abs() < 1e-12 && (three[2] - 0.6).abs() < 1e-12);
+        assert_eq!(Link::Margin.probabilities(&[0.0], &mut two).unwrap_err(), Error::NoProbabilities);
+        assert_eq!(Link::Logit.class(&[1.0, 3.0, 3.0]), 1);
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for name in TRAINING.into_iter().chain([LossName::ZeroOne]) {
+            assert_eq!(name.as_str().parse::<LossName>().unwrap(), name);
+        }
+        assert!(LossName::ZeroOne.training().is_err());
+    }
+}

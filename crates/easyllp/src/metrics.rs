@@ -1,0 +1,107 @@
+//! EVALUATE: how good predictions are against true row labels, where a caller has them.
+
+use crate::classes::check_labels;
+use crate::error::{Result, check_length};
+use crate::predictions::{Predictions, Reader};
+
+/// Mean −log probability of the true class.
+pub fn log_loss(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
+    predictions.check_probabilities()?;
+    mean(predictions, labels, |reader, row, label, classes| {
+        reader.log_losses(row, classes);
+        classes[label]
+    })
+}
+
+/// Mean squared difference of probability and truth: of class 1 for two classes, else summed over the classes.
+pub fn brier(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
+    predictions.check_probabilities()?;
+    let share = brier_share(predictions.n_classes());
+    mean(predictions, labels, |reader, row, label, classes| {
+        reader.probabilities(row, classes);
+        classes[label] -= 1.0;
+        share * classes.iter().map(|difference| difference * difference).sum::<f64>()
+    })
+}
+
+/// Share of rows whose class the scores speak for.
+pub fn accuracy(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
+    mean(predictions, labels, |reader, row, label, classes| {
+        reader.decision(row, classes);
+        classes[label]
+    })
+}
+
+/// Share of rows of a class that the scores speak for that class: its recall. None if no row is of that class.
+pub fn recall(predictions: &Predictions, labels: &[u32], class: u32) -> Result<Option<f64>> {
+    let found = mean(predictions, labels, |reader, row, label, classes| {
+        reader.decision(row, classes);
+        f64::from(u8::from(label == class as usize)) * classes[label]
+    })?;
+    let share = labels.iter().filter(|&&label| label == class).count() as f64 / labels.len() as f64;
+    Ok((share > 0.0).then_some(found / share))
+}
+
+/// Both classes of a binary task differ by the same; their Brier score counts one of them.
+pub(crate) fn brier_share(n_classes: usize) -> f64 {
+    if n_classes == 2 { 0.5 } else { 1.0 }
+}
+
+fn mean(
+    predictions: &Predictions,
+    labels: &[u32],
+    of_row: impl Fn(&mut Reader, usize, usize, &mut [f64]) -> f64,
+) -> Result<f64> {
+    check_length("labels, one a scored row", predictions.n_rows(), labels.len())?;
+    check_labels(labels, predictions.n_classes())?;
+    let mut reader = predictions.reader();
+    let mut classes = vec![0.0; predictions.n_classes()];
+    let sum: f64 = labels
+        .iter()
+        .enumerate()
+        .map(|(row, &label)| of_row(&mut reader, row, label as usize, &mut classes))
+        .sum();
+    Ok(sum / labels.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::Link;
+    use ndarray::array;
+
+    #[test]
+    fn binary_by_hand() {
+        let scores = array![[3f32.ln()], [-(3f32.ln())], [0.0]];
+        let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
+        let labels = [1, 1, 0];
+        let close = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        close(log_loss(&predictions, &labels).unwrap(), -(0.75f64.ln() + 0.25f64.ln() + 0.5f64.ln()) / 3.0);
+        close(brier(&predictions, &labels).unwrap(), (0.0625 + 0.5625 + 0.25) / 3.0);
+        close(accuracy(&predictions, &labels).unwrap(), 2.0 / 3.0);
+        close(recall(&predictions, &labels, 1).unwrap().unwrap(), 0.5);
+    }
+
+    #[test]
+    fn three_classes_by_hand() {
+        let scores = array![[0.0, 2f32.ln(), 0.0], [2f32.ln(), 0.0, 0.0]];
+        let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
+        let close = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        close(log_loss(&predictions, &[1, 2]).unwrap(), (2f64.ln() + 4f64.ln()) / 2.0);
+        close(brier(&predictions, &[1, 2]).unwrap(), (0.375 + (0.25 + 0.0625 + 0.5625)) / 2.0);
+        close(accuracy(&predictions, &[1, 2]).unwrap(), 0.5);
+        assert_eq!(recall(&predictions, &[1, 2], 0).unwrap(), None);
+    }
+
+    #[test]
+    fn refuses_labels_and_scores_that_do_not_fit() {
+        let scores = array![[0.0_f32], [1.0]];
+        let margins = Predictions::new(scores.view(), Link::Margin).unwrap();
+        assert!(log_loss(&margins, &[0, 1]).is_err());
+        assert!(brier(&margins, &[0, 1]).is_err());
+        assert!(accuracy(&margins, &[0]).is_err());
+        assert!(accuracy(&margins, &[0, 2]).is_err());
+        assert!((accuracy(&margins, &[0, 1]).unwrap() - 1.0).abs() < 1e-12);
+        assert!(Predictions::new(array![[f32::NAN]].view(), Link::Logit).is_err());
+    }
+}

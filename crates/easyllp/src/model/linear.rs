@@ -1,0 +1,229 @@
+//! A linear model: scores = x·W + b, plus a weight for each category a row shows.
+
+use super::{Block, Gradient, Model, Parameters, Updates};
+use crate::classes::{check_classes, n_columns};
+use crate::error::{Error, Result, check_length};
+use crate::kernel::{Onto, product};
+use crate::rows::{RowBatch, Rows};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+
+pub(crate) const WEIGHTS: usize = 0;
+pub(crate) const INTERCEPT: usize = 1;
+pub(crate) const CATEGORIES: usize = 2;
+
+/// Scores that are linear in the dense features, with one weight a category.
+///
+/// ```
+/// use easyllp::{LinearModel, Model, Rows};
+/// use ndarray::array;
+///
+/// let rows = Rows::dense(array![[1.0_f32, 2.0], [0.0, 1.0]])?;
+/// let mut model = LinearModel::for_rows(&rows, 2)?;
+/// model.parameters_mut().0[0].values = array![[0.5], [-1.0]];
+/// assert_eq!(model.scores(&rows)?, array![[-1.5], [-1.0]]);
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearModel {
+    parameters: Parameters,
+    cardinalities: Vec<u32>,
+    /// Where each field's lines start in the block of categories.
+    field_starts: Vec<u32>,
+}
+
+impl LinearModel {
+    /// A model of zeros for rows of this form.
+    pub fn for_rows(rows: &Rows, n_classes: usize) -> Result<Self> {
+        Self::new(rows.n_dense(), rows.cardinalities(), n_classes)
+    }
+
+    /// A model of zeros for `n_dense` features and fields of these cardinalities.
+    pub fn new(n_dense: usize, cardinalities: &[u32], n_classes: usize) -> Result<Self> {
+        check_classes(n_classes)?;
+        let n_scores = n_columns(n_classes);
+        let mut field_starts = Vec::with_capacity(cardinalities.len());
+        let mut n_categories = 0_u32;
+        for &cardinality in cardinalities {
+            field_starts.push(n_categories);
+            n_categories = n_categories.checked_add(cardinality).ok_or_else(|| Error::Setting {
+                name: "number of categories in all fields",
+                value: format!("more than {}", u32::MAX),
+                expected: "one that fits in 32 bits",
+            })?;
+        }
+        let block = |name, n_lines, updates, decays| Block {
+            name,
+            values: Array2::zeros((n_lines, n_scores)),
+            updates,
+            decays,
+        };
+        let parameters = Parameters(vec![
+            block("weights", n_dense, Updates::Dense, true),
+            block("intercept", 1, Updates::Dense, false),
+            block("categories", n_categories as usize, Updates::Touched, true),
+        ]);
+        Ok(Self { parameters, cardinalities: cardinalities.to_vec(), field_starts })
+    }
+
+    /// The weights of the dense features: D × scores.
+    pub fn weights(&self) -> ArrayView2<'_, f32> {
+        self.parameters.0[WEIGHTS].values.view()
+    }
+
+    /// The intercept: 1 × scores.
+    pub fn intercept(&self) -> ArrayView2<'_, f32> {
+        self.parameters.0[INTERCEPT].values.view()
+    }
+
+    /// The weights of one field's categories: its cardinality × scores.
+    pub fn categories(&self, field: usize) -> ArrayView2<'_, f32> {
+        let start = self.field_starts[field] as usize;
+        let end = start + self.cardinalities[field] as usize;
+        self.parameters.0[CATEGORIES].values.slice(ndarray::s![start..end, ..])
+    }
+
+    /// The lines of the block of categories that a row uses.
+    pub(crate) fn lines<'b>(&'b self, ids: &'b ndarray::ArrayView1<u32>) -> impl Iterator<Item = u32> + 'b {
+        self.field_starts.iter().zip(ids).map(|(start, id)| start + id)
+    }
+}
+
+impl Model for LinearModel {
+    type Tape = ();
+
+    fn n_scores(&self) -> usize {
+        self.intercept().ncols()
+    }
+
+    fn check(&self, rows: &Rows) -> Result<()> {
+        check_length("dense features", self.weights().nrows(), rows.n_dense())?;
+        check_length("categorical fields", self.cardinalities.len(), rows.n_fields())?;
+        for (&expected, &got) in self.cardinalities.iter().zip(rows.cardinalities()) {
+            check_length("categories in a field", expected as usize, got as usize)?;
+        }
+        Ok(())
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.parameters
+    }
+
+    fn forward(&self, rows: &RowBatch, (): &mut (), mut scores: ArrayViewMut2<f32>) {
+        scores.assign(&self.intercept());
+        product(rows.dense, self.weights(), Onto::Add, scores.view_mut());
+        if !self.field_starts.is_empty() {
+            let table = &self.parameters.0[CATEGORIES].values;
+            for (mut score, ids) in scores.rows_mut().into_iter().zip(rows.categories.rows()) {
+                for line in self.lines(&ids) {
+                    score += &table.row(line as usize);
+                }
+            }
+        }
+    }
+
+    fn backward(&self, rows: &RowBatch, (): &(), dscores: ArrayView2<f32>, gradient: &mut Gradient) {
+        product(rows.dense.t(), dscores, Onto::Add, gradient.dense_mut(WEIGHTS).view_mut());
+        let mut intercept = gradient.dense_mut(INTERCEPT).row_mut(0);
+        for dscore in dscores.rows() {
+            intercept += &dscore;
+        }
+        if !self.field_starts.is_empty() {
+            let touched = gradient.touched_mut(CATEGORIES);
+            for (dscore, ids) in dscores.rows().into_iter().zip(rows.categories.rows()) {
+                let dscore = dscore.to_slice().expect("lines of derivatives are contiguous");
+                self.lines(&ids).for_each(|line| touched.add(line, dscore));
+            }
+        }
+    }
+
+    fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::{Softmax, TrainingLoss};
+    use crate::model::parameters::BlockGradient;
+    use ndarray::array;
+
+    /// Two dense features and two fields, three classes, weights that are no round numbers.
+    fn example() -> (Rows<'static>, LinearModel) {
+        let dense = array![[0.5_f32, -1.0], [2.0, 0.25], [-0.75, 1.5], [0.1, 0.2]];
+        let rows = Rows::new(dense, array![[0, 2], [1, 0], [1, 2], [0, 1]], vec![2, 3]).unwrap();
+        let mut model = LinearModel::for_rows(&rows, 3).unwrap();
+        let mut next = 0.0_f32;
+        for block in &mut model.parameters.0 {
+            block.values.mapv_inplace(|_| {
+                next += 0.7;
+                next.sin()
+            });
+        }
+        (rows, model)
+    }
+
+    #[test]
+    fn scores_are_weights_intercept_and_categories() {
+        let (rows, model) = example();
+        let scores = model.scores(&rows).unwrap();
+        let expected = 0.5 * model.weights()[[0, 1]] - model.weights()[[1, 1]]
+            + model.intercept()[[0, 1]]
+            + model.categories(0)[[0, 1]]
+            + model.categories(1)[[2, 1]];
+        assert!((scores[[0, 1]] - expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_gradient_equals_finite_differences() {
+        let (rows, model) = example();
+        let targets = array![[0.2_f32, 0.5, 0.3], [2.0, -1.5, 0.5], [1.0, 0.0, 0.0], [-0.5, 0.75, 0.75]];
+        let batch = rows.batch(0..4);
+        let loss_and_slopes = |model: &LinearModel| {
+            let mut scores = Array2::zeros((4, 3));
+            model.forward(&batch, &mut (), scores.view_mut());
+            let mut dscores = Array2::zeros((4, 3));
+            let loss = Softmax.corrected_batch(scores.view(), targets.view(), dscores.view_mut());
+            (loss, dscores)
+        };
+        let mut gradient = model.parameters.zero_gradient();
+        model.backward(&batch, &(), loss_and_slopes(&model).1.view(), &mut gradient);
+        for (block, gradient) in gradient.0.iter().enumerate() {
+            let gradient = match gradient {
+                BlockGradient::Dense(values) => values.clone(),
+                BlockGradient::Touched(lines) => {
+                    let mut values = Array2::zeros(model.parameters.0[block].values.dim());
+                    for (line, of_line) in lines.iter() {
+                        values.row_mut(line as usize).assign(&ndarray::ArrayView1::from(of_line));
+                    }
+                    values
+                }
+            };
+            for (place, &slope) in gradient.indexed_iter() {
+                let shifted = |step: f32| {
+                    let mut model = model.clone();
+                    model.parameters.0[block].values[place] += step;
+                    loss_and_slopes(&model).0
+                };
+                let difference = (shifted(0.01) - shifted(-0.01)) / 0.02;
+                assert!((difference - f64::from(slope)).abs() < 2e-4, "block {block} at {place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_rows_of_another_form() {
+        let (_, model) = example();
+        let rows = Rows::dense(array![[1.0_f32, 2.0]]).unwrap();
+        assert_eq!(
+            model.scores(&rows).unwrap_err(),
+            Error::Shape { what: "categorical fields", expected: 2, got: 0 }
+        );
+        assert!(LinearModel::new(3, &[u32::MAX, 2], 2).is_err());
+        assert!(LinearModel::new(3, &[], 1).is_err());
+    }
+}

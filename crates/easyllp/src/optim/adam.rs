@@ -1,0 +1,293 @@
+//! Adam (Kingma & Ba 2015) with decoupled weight decay, gradient clipping and averaged weights.
+//!
+//! Lines of a table that a batch does not touch are left alone, moments included ("lazy" Adam), so that a step costs
+//! what it touches; weight decay reaches such a line when it is next touched.
+
+use super::check_setting;
+use crate::error::{Error, Result};
+use crate::model::BlockGradient;
+use crate::model::{Gradient, Parameters, Updates};
+
+/// Settings of minibatch training with Adam.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adam {
+    /// Passes over the rows.
+    pub epochs: usize,
+    /// Rows in a step.
+    pub batch_size: usize,
+    /// Step size.
+    pub learning_rate: f64,
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of their squares.
+    pub beta2: f64,
+    /// What keeps the division by the root of the squares finite.
+    pub epsilon: f64,
+    /// Decoupled weight decay, a factor of the learning rate; intercepts do not decay.
+    pub weight_decay: f64,
+    /// The norm beyond which a gradient is shortened.
+    pub clip_norm: Option<f64>,
+    /// Whether the model ends with the average of its weights over all steps, step t weighing t (Lacoste-Julien,
+    /// Schmidt & Bach 2012): noise in the targets averages out, the beginning is forgotten.
+    pub average: bool,
+}
+
+impl Default for Adam {
+    fn default() -> Self {
+        Self {
+            epochs: 40,
+            batch_size: 256,
+            learning_rate: 1e-3,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.0,
+            clip_norm: None,
+            average: true,
+        }
+    }
+}
+
+impl Adam {
+    pub(crate) fn check(&self) -> Result<()> {
+        let count = |name, value: usize| match value {
+            0 => Err(Error::Setting { name, value: "0".into(), expected: "at least 1" }),
+            _ => Ok(()),
+        };
+        count("number of epochs", self.epochs)?;
+        count("batch size", self.batch_size)?;
+        check_setting("learning rate", self.learning_rate, self.learning_rate > 0.0, "positive")?;
+        for (name, beta) in [("beta1", self.beta1), ("beta2", self.beta2)] {
+            check_setting(name, beta, (0.0..1.0).contains(&beta), "at least 0 and below 1")?;
+        }
+        check_setting("epsilon", self.epsilon, self.epsilon > 0.0, "positive")?;
+        check_setting("weight decay", self.weight_decay, self.weight_decay >= 0.0, "at least 0")?;
+        if let Some(norm) = self.clip_norm {
+            check_setting("clipping norm", norm, norm > 0.0, "positive")?;
+        }
+        Ok(())
+    }
+}
+
+/// What Adam remembers from step to step.
+pub(crate) struct AdamState<'s> {
+    settings: &'s Adam,
+    step: u64,
+    blocks: Vec<Moments>,
+}
+
+struct Moments {
+    mean: Vec<f32>,
+    square: Vec<f32>,
+    /// Averaged weights; empty when they are not asked for.
+    average: Vec<f32>,
+    /// For a table: the step at which each line's average was last brought up to date.
+    averaged_at: Vec<u64>,
+}
+
+/// The numbers of one step, the same for every parameter.
+#[derive(Clone, Copy)]
+struct Step {
+    /// From the gradient of a sum of rows to the clipped gradient of their mean.
+    scale: f32,
+    beta1: f32,
+    beta2: f32,
+    /// Learning rate with the correction of the young mean.
+    rate: f32,
+    /// Correction of the young squares.
+    square_scale: f32,
+    epsilon: f32,
+    keep: f32,
+    /// The newest weights' share of the average.
+    share: f32,
+}
+
+impl<'s> AdamState<'s> {
+    pub(crate) fn new(settings: &'s Adam, parameters: &Parameters) -> Self {
+        let blocks = parameters
+            .0
+            .iter()
+            .map(|block| {
+                let zeros = || vec![0.0; block.values.len()];
+                let lines = if block.updates == Updates::Touched { block.values.nrows() } else { 0 };
+                let average = if settings.average { zeros() } else { Vec::new() };
+                Moments { mean: zeros(), square: zeros(), average, averaged_at: vec![0; lines] }
+            })
+            .collect();
+        Self { settings, step: 0, blocks }
+    }
+
+    /// One step along the gradient of a sum over `n_rows` rows.
+    #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
+    pub(crate) fn step(&mut self, parameters: &mut Parameters, gradient: &Gradient, n_rows: usize) {
+        self.step += 1;
+        let Adam { learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, .. } = *self.settings;
+        let mut scale = 1.0 / n_rows as f64;
+        if let Some(limit) = clip_norm {
+            let norm = gradient.squared_norm().sqrt() * scale;
+            scale *= (limit / norm).min(1.0);
+        }
+        let steps = self.step as f64;
+        let step = Step {
+            scale: scale as f32,
+            beta1: beta1 as f32,
+            beta2: beta2 as f32,
+            rate: (learning_rate / (1.0 - beta1.powf(steps))) as f32,
+            square_scale: (1.0 / (1.0 - beta2.powf(steps))) as f32,
+            epsilon: epsilon as f32,
+            keep: (1.0 - learning_rate * weight_decay) as f32,
+            share: (2.0 / (steps + 1.0)) as f32,
+        };
+        for ((block, moments), gradient) in parameters.0.iter_mut().zip(&mut self.blocks).zip(&gradient.0) {
+            let step = Step { keep: if block.decays { step.keep } else { 1.0 }, ..step };
+            let width = block.values.ncols();
+            let weights = block.values.as_slice_mut().expect("parameters are contiguous");
+            match gradient {
+                BlockGradient::Dense(gradient) => {
+                    let gradient = gradient.as_slice().expect("gradients are contiguous");
+                    moments.update(0, weights, gradient, step);
+                }
+                BlockGradient::Touched(lines) => {
+                    for (line, gradient) in lines.iter() {
+                        let start = line as usize * width;
+                        let weights = &mut weights[start..start + width];
+                        moments.catch_up(line as usize, weights, self.step - 1);
+                        moments.update(start, weights, gradient, step);
+                        moments.averaged_at[line as usize] = self.step;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts the averaged weights in the place of the last ones, if they were asked for.
+    pub(crate) fn finish(&mut self, parameters: &mut Parameters) {
+        if !self.settings.average || self.step == 0 {
+            return;
+        }
+        for (block, moments) in parameters.0.iter_mut().zip(&mut self.blocks) {
+            let width = block.values.ncols();
+            let weights = block.values.as_slice_mut().expect("parameters are contiguous");
+            for line in 0..moments.averaged_at.len() {
+                moments.catch_up(line, &weights[line * width..(line + 1) * width], self.step);
+            }
+            weights.copy_from_slice(&moments.average);
+        }
+    }
+}
+
+impl Moments {
+    /// The fused update of a run of parameters that starts at `start` in its block.
+    fn update(&mut self, start: usize, weights: &mut [f32], gradient: &[f32], step: Step) {
+        let range = start..start + weights.len();
+        let mean = &mut self.mean[range.clone()];
+        let square = &mut self.square[range.clone()];
+        for (((weight, gradient), mean), square) in weights.iter_mut().zip(gradient).zip(mean).zip(square) {
+            let gradient = gradient * step.scale;
+            *mean = step.beta1 * *mean + (1.0 - step.beta1) * gradient;
+            *square = step.beta2 * *square + (1.0 - step.beta2) * gradient * gradient;
+            let size = (*square * step.square_scale).sqrt() + step.epsilon;
+            *weight = *weight * step.keep - step.rate * *mean / size;
+        }
+        if !self.average.is_empty() {
+            for (average, weight) in self.average[range].iter_mut().zip(weights) {
+                *average += step.share * (*weight - *average);
+            }
+        }
+    }
+
+    /// Brings a line's average up to date: its weights have stood still since it was last touched.
+    #[expect(clippy::cast_possible_truncation, reason = "averages are f32")]
+    fn catch_up(&mut self, line: usize, weights: &[f32], step: u64) {
+        if self.average.is_empty() || step == 0 {
+            return;
+        }
+        // The share of the old average that is left: Π (1 − 2/(t+1)) over the steps in between, t − 1 over t + 1.
+        let (from, to) = (self.averaged_at[line] as f64, step as f64);
+        let left = (from * (from + 1.0) / (to * (to + 1.0))) as f32;
+        let average = &mut self.average[line * weights.len()..(line + 1) * weights.len()];
+        for (average, weight) in average.iter_mut().zip(weights) {
+            *average = weight + left * (*average - weight);
+        }
+        self.averaged_at[line] = step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LinearModel, Model};
+
+    /// A dense block and a table of one and the same parameter, to see that the lazy way equals the plain one.
+    fn model() -> LinearModel {
+        LinearModel::new(1, &[2], 2).unwrap()
+    }
+
+    #[test]
+    fn a_step_by_hand() {
+        // First step: mean and square are bias-corrected to g and g², so the step is the learning rate, but for ε.
+        let settings = Adam { learning_rate: 0.1, weight_decay: 0.5, average: false, ..Adam::default() };
+        let mut model = model();
+        model.parameters_mut().0[0].values.fill(2.0);
+        model.parameters_mut().0[1].values.fill(2.0);
+        let mut gradient = model.parameters().zero_gradient();
+        gradient.dense_mut(0).fill(-3.0);
+        gradient.dense_mut(1).fill(5.0);
+        AdamState::new(&settings, model.parameters()).step(model.parameters_mut(), &gradient, 4);
+        assert!((model.weights()[[0, 0]] - (2.0 * 0.95 + 0.1)).abs() < 1e-6);
+        assert!((model.intercept()[[0, 0]] - (2.0 - 0.1)).abs() < 1e-6); // does not decay
+    }
+
+    #[test]
+    fn a_long_gradient_is_clipped_as_a_whole() {
+        let run = |clip_norm, size: f32| {
+            let settings = Adam { epsilon: 1.0, clip_norm, ..Adam::default() };
+            let mut model = model();
+            let mut gradient = model.parameters().zero_gradient();
+            gradient.dense_mut(0).fill(3.0 * size);
+            gradient.touched_mut(2).add(0, &[4.0 * size]);
+            AdamState::new(&settings, model.parameters()).step(model.parameters_mut(), &gradient, 1);
+            model
+        };
+        assert_eq!(run(Some(1.0), 1.0), run(None, 0.2));
+        assert_eq!(run(Some(10.0), 1.0), run(None, 1.0));
+    }
+
+    #[test]
+    fn averages_weigh_step_t_by_t_touched_or_not() {
+        let settings = Adam { learning_rate: 0.1, average: true, ..Adam::default() };
+        let mut model = model();
+        let mut state = AdamState::new(&settings, model.parameters());
+        let (mut sum, mut sum_of_line, mut weight) = (0.0, 0.0, 0.0);
+        for step in 1..=7_u8 {
+            let mut gradient = model.parameters().zero_gradient();
+            gradient.dense_mut(0).fill(f32::from(step));
+            if step == 2 || step == 5 {
+                gradient.touched_mut(2).add(1, &[1.0]);
+            }
+            state.step(model.parameters_mut(), &gradient, 1);
+            sum += f32::from(step) * model.weights()[[0, 0]];
+            sum_of_line += f32::from(step) * model.categories(0)[[1, 0]];
+            weight += f32::from(step);
+        }
+        state.finish(model.parameters_mut());
+        assert!((model.weights()[[0, 0]] - sum / weight).abs() < 1e-6);
+        assert!((model.categories(0)[[1, 0]] - sum_of_line / weight).abs() < 1e-6);
+        assert!(model.categories(0)[[0, 0]].abs() < 1e-9); // never touched
+        assert!(sum_of_line < 0.0);
+    }
+
+    #[test]
+    fn refuses_settings_that_make_no_sense() {
+        let refused = |change: fn(&mut Adam)| {
+            let mut settings = Adam::default();
+            change(&mut settings);
+            settings.check().unwrap_err().to_string()
+        };
+        assert_eq!(refused(|adam| adam.learning_rate = -1.0), "learning rate is -1: it must be positive");
+        assert_eq!(refused(|adam| adam.beta2 = 1.0), "beta2 is 1: it must be at least 0 and below 1");
+        assert_eq!(refused(|adam| adam.epochs = 0), "number of epochs is 0: it must be at least 1");
+        assert!(refused(|adam| adam.clip_norm = Some(0.0)).starts_with("clipping norm"));
+        assert!(refused(|adam| adam.weight_decay = f64::NAN).starts_with("weight decay is NaN"));
+    }
+}

@@ -1,0 +1,293 @@
+//! L-BFGS (Nocedal & Wright 2006, algorithms 7.4, 3.5 and 3.6), in `f64`.
+//!
+//! Ours, since it is short, and since a caller that watches borrows what it shows: optimisation crates want observers
+//! that own it.
+
+use super::check_setting;
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Settings of full-batch training with L-BFGS.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lbfgs {
+    /// The penalty l2/2·‖w‖² that is added to the mean loss; intercepts are free. Corrected targets can make the loss
+    /// unbounded below, and only a positive penalty rules that out.
+    pub l2: f64,
+    /// Steps at most.
+    pub max_iterations: usize,
+    /// How many past steps shape the next one.
+    pub memory: usize,
+    /// Converged when no entry of the gradient is larger.
+    pub tolerance: f64,
+}
+
+impl Default for Lbfgs {
+    fn default() -> Self {
+        Self { l2: 1e-3, max_iterations: 500, memory: 10, tolerance: 1e-7 }
+    }
+}
+
+impl Lbfgs {
+    pub(crate) fn check(&self) -> Result<()> {
+        check_setting("l2", self.l2, self.l2 >= 0.0, "at least 0")?;
+        check_setting("tolerance", self.tolerance, self.tolerance > 0.0, "positive")?;
+        for (name, value) in [("number of iterations", self.max_iterations), ("memory", self.memory)] {
+            if value == 0 {
+                return Err(Error::Setting { name, value: "0".into(), expected: "at least 1" });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a minimisation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The gradient is as small as was asked for.
+    Converged,
+    /// No step along the search direction improves the value any more: as far as rounding lets it go.
+    Flat,
+    /// All iterations are used up.
+    Iterations,
+    /// The caller has seen enough.
+    Caller,
+    /// The value is no finite number any more; the point is the last one where it was.
+    NotFinite,
+}
+
+/// A point with its value and gradient.
+struct Place {
+    point: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+/// Minimises a smooth function from `point`, which ends as the best point found.
+///
+/// `function` writes the gradient and returns the value; `watch` sees each iteration's number and value.
+pub(crate) fn minimise(
+    settings: &Lbfgs,
+    point: &mut Vec<f64>,
+    mut function: impl FnMut(&[f64], &mut [f64]) -> f64,
+    mut watch: impl FnMut(usize, f64) -> ControlFlow<()>,
+) -> End {
+    let mut at = |point: Vec<f64>| {
+        let mut gradient = vec![0.0; point.len()];
+        let value = function(&point, &mut gradient);
+        Place { point, value, gradient }
+    };
+    let mut here = at(std::mem::take(point));
+    let mut past: VecDeque<Pair> = VecDeque::with_capacity(settings.memory);
+    let mut end = if here.value.is_finite() { End::Iterations } else { End::NotFinite };
+    for iteration in 1..=settings.max_iterations {
+        if end != End::Iterations {
+            break;
+        }
+        if largest(&here.gradient) <= settings.tolerance {
+            end = End::Converged;
+            break;
+        }
+        let mut direction = descent(&here.gradient, &past);
+        if dot(&direction, &here.gradient) >= 0.0 {
+            past.clear();
+            direction = descent(&here.gradient, &past);
+        }
+        // Without a past the direction has no length of its own: begin with a step of one.
+        let first = if past.is_empty() { 1.0 / dot(&direction, &direction).sqrt().max(1e-300) } else { 1.0 };
+        match line_search(&here, &direction, first, &mut at) {
+            Ok(next) => {
+                if let Some(pair) = Pair::between(&here, &next) {
+                    if past.len() == settings.memory {
+                        past.pop_front();
+                    }
+                    past.push_back(pair);
+                }
+                here = next;
+                if watch(iteration, here.value).is_break() {
+                    end = End::Caller;
+                }
+            }
+            // A stale past may point nowhere; only when the plain gradient fails too is the end reached.
+            Err(End::Flat) if !past.is_empty() => past.clear(),
+            Err(other) => end = other,
+        }
+    }
+    *point = here.point;
+    end
+}
+
+/// A step taken, and how the gradient changed along it.
+struct Pair {
+    step: Vec<f64>,
+    change: Vec<f64>,
+    curvature: f64,
+}
+
+impl Pair {
+    fn between(from: &Place, to: &Place) -> Option<Self> {
+        let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
+        let step = difference(&to.point, &from.point);
+        let change = difference(&to.gradient, &from.gradient);
+        let curvature = dot(&step, &change);
+        (curvature > 1e-14 * dot(&change, &change)).then_some(Self { step, change, curvature })
+    }
+}
+
+/// The two-loop recursion: minus the inverse Hessian, as the past suggests it, times the gradient.
+fn descent(gradient: &[f64], past: &VecDeque<Pair>) -> Vec<f64> {
+    let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    let mut shares = Vec::with_capacity(past.len());
+    for pair in past.iter().rev() {
+        let share = dot(&pair.step, &direction) / pair.curvature;
+        add_scaled(&mut direction, -share, &pair.change);
+        shares.push(share);
+    }
+    if let Some(last) = past.back() {
+        let scale = last.curvature / dot(&last.change, &last.change);
+        direction.iter_mut().for_each(|d| *d *= scale);
+    }
+    for (pair, share) in past.iter().zip(shares.into_iter().rev()) {
+        let back = dot(&pair.change, &direction) / pair.curvature;
+        add_scaled(&mut direction, share - back, &pair.step);
+    }
+    direction
+}
+
+/// A step that satisfies the strong Wolfe conditions.
+fn line_search(
+    start: &Place,
+    direction: &[f64],
+    first: f64,
+    at: &mut impl FnMut(Vec<f64>) -> Place,
+) -> std::result::Result<Place, End> {
+    const DECREASE: f64 = 1e-4;
+    const CURVATURE: f64 = 0.9;
+    const EVALUATIONS: usize = 40;
+    let slope_at_start = dot(&start.gradient, direction);
+    // Low: the best step so far; high: the other end of the bracket, once there is one.
+    let mut low = (0.0, start.value, slope_at_start);
+    let mut high: Option<(f64, f64, f64)> = None;
+    let mut length = first;
+    let mut finite = false;
+    for _ in 0..EVALUATIONS {
+        let mut point = start.point.clone();
+        add_scaled(&mut point, length, direction);
+        let place = at(point);
+        let slope = dot(&place.gradient, direction);
+        let tried = (length, place.value, slope);
+        finite |= place.value.is_finite();
+        // Near the optimum values differ by rounding only; slopes still tell (Hager & Zhang 2005).
+        let rounding = 1e-15 * start.value.abs();
+        let decreased = place.value <= start.value + DECREASE * length * slope_at_start
+            || (place.value <= start.value + rounding && slope <= (2.0 * DECREASE - 1.0) * slope_at_start);
+        if !place.value.is_finite() || !decreased || (place.value > low.1 + rounding && low.0 > 0.0) {
+            high = Some(tried);
+        } else if slope.abs() <= -CURVATURE * slope_at_start {
+            return Ok(place);
+        } else {
+            let up_to_high = high.map_or(1.0, |high| high.0 - low.0);
+            if slope * up_to_high >= 0.0 {
+                high = Some(low);
+            }
+            low = tried;
+        }
+        length = match high {
+            None => 4.0 * length,
+            Some(high) => between(low, high),
+        };
+        if high.is_some_and(|high| (high.0 - low.0).abs() <= 1e-16 * low.0.max(high.0)) {
+            break;
+        }
+    }
+    Err(if finite { End::Flat } else { End::NotFinite })
+}
+
+/// The minimum of the cubic through both ends of a bracket, kept away from them; the middle where there is none.
+fn between(low: (f64, f64, f64), high: (f64, f64, f64)) -> f64 {
+    let width = high.0 - low.0;
+    let middle = low.0 + 0.5 * width;
+    let bend = low.2 + high.2 - 3.0 * (high.1 - low.1) / width;
+    let root = (bend * bend - low.2 * high.2).sqrt() * width.signum();
+    let cubic = high.0 - width * (high.2 + root - bend) / (high.2 - low.2 + 2.0 * root);
+    let share = (cubic - low.0) / width;
+    if share.is_finite() { low.0 + share.clamp(0.1, 0.9) * width } else { middle }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn add_scaled(to: &mut [f64], scale: f64, values: &[f64]) {
+    to.iter_mut().zip(values).for_each(|(to, value)| *to += scale * value);
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(
+        settings: &Lbfgs,
+        start: &[f64],
+        function: impl FnMut(&[f64], &mut [f64]) -> f64,
+    ) -> (Vec<f64>, End) {
+        let mut point = start.to_vec();
+        let end = minimise(settings, &mut point, function, |_, _| ControlFlow::Continue(()));
+        (point, end)
+    }
+
+    #[test]
+    fn finds_the_bottom_of_rosenbrocks_valley() {
+        let (point, end) = run(&Lbfgs::default(), &[-1.2, 1.0], |x, gradient| {
+            let bend = x[1] - x[0] * x[0];
+            gradient[0] = -400.0 * x[0] * bend - 2.0 * (1.0 - x[0]);
+            gradient[1] = 200.0 * bend;
+            100.0 * bend * bend + (1.0 - x[0]).powi(2)
+        });
+        assert_eq!(end, End::Converged);
+        assert!(point.iter().all(|x| (x - 1.0).abs() < 1e-6), "{point:?}");
+    }
+
+    #[test]
+    fn solves_a_badly_scaled_quadratic() {
+        let scales: Vec<f64> = (0..50).map(|i| 10f64.powf(f64::from(i) / 10.0 - 2.0)).collect();
+        let (point, end) = run(&Lbfgs { tolerance: 1e-9, ..Lbfgs::default() }, &[0.0; 50], |x, gradient| {
+            let mut value = 0.0;
+            for i in 0..50 {
+                gradient[i] = scales[i] * (x[i] - 1.0);
+                value += 0.5 * scales[i] * (x[i] - 1.0).powi(2);
+            }
+            value
+        });
+        assert!(matches!(end, End::Converged | End::Flat), "{end:?}");
+        assert!(point.iter().all(|x| (x - 1.0).abs() < 1e-5), "{point:?}");
+    }
+
+    #[test]
+    fn says_why_it_ends() {
+        let line = |x: &[f64], gradient: &mut [f64]| {
+            gradient[0] = -1.0;
+            -x[0]
+        };
+        let few = Lbfgs { max_iterations: 3, ..Lbfgs::default() };
+        assert!(matches!(run(&few, &[0.0], line).1, End::Flat | End::Iterations));
+        let (point, end) = run(&few, &[2.0], |_, _| f64::NAN);
+        assert_eq!((point, end), (vec![2.0], End::NotFinite));
+        let mut point = vec![3.0];
+        let bowl = |x: &[f64], gradient: &mut [f64]| {
+            gradient[0] = 4.0 * x[0].powi(3);
+            x[0].powi(4)
+        };
+        let mut seen = 0;
+        let end = minimise(&Lbfgs::default(), &mut point, bowl, |iteration, _| {
+            seen = iteration;
+            if iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!((end, seen), (End::Caller, 2));
+        assert!(point[0].abs() < 3.0);
+    }
+}

@@ -1,0 +1,20 @@
+//! TRAIN: optimisers, which know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function.
+
+mod adam;
+mod lbfgs;
+
+pub use adam::Adam;
+pub(crate) use adam::AdamState;
+pub use lbfgs::Lbfgs;
+pub(crate) use lbfgs::{End, minimise};
+
+use crate::error::{Error, Result};
+
+/// Refuses a setting that is not a finite number within limits.
+fn check_setting(name: &'static str, value: f64, fits: bool, expected: &'static str) -> Result<()> {
+    if value.is_finite() && fits {
+        Ok(())
+    } else {
+        Err(Error::Setting { name, value: value.to_string(), expected })
+    }
+}

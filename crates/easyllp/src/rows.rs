@@ -1,0 +1,188 @@
+//! READ: the features of N rows, in the caller's order.
+//!
+//! Nothing here knows of bags or labels, and nothing downstream copies rows to bag them: bags hold row indices.
+
+use crate::error::{Error, Result, check_length};
+use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
+use std::ops::Range;
+
+/// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no column.
+///
+/// Both are borrowed where the caller has them as arrays, owned otherwise. Dense features are finite, and the id in
+/// field `f` is below `cardinalities()[f]`: that is checked at construction, and trusted from there on.
+///
+/// ```
+/// use easyllp::Rows;
+/// use ndarray::array;
+///
+/// let features = array![[0.5_f32, 1.0], [0.1, -1.0], [0.9, 0.0]];
+/// let rows = Rows::dense(features.view())?; // borrowed: nothing is copied
+/// assert_eq!((rows.n_rows(), rows.n_dense(), rows.n_fields()), (3, 2, 0));
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rows<'a> {
+    dense: CowArray<'a, f32, Ix2>,
+    categories: CowArray<'a, u32, Ix2>,
+    cardinalities: Vec<u32>,
+}
+
+/// The features of a few rows, side by side, as a model sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct RowBatch<'b> {
+    /// One line a row, one column a dense feature.
+    pub dense: ArrayView2<'b, f32>,
+    /// One line a row, one column a categorical field.
+    pub categories: ArrayView2<'b, u32>,
+}
+
+/// Space into which rows are gathered, used again from batch to batch.
+#[derive(Debug, Clone)]
+pub struct RowBuffer {
+    dense: Array2<f32>,
+    categories: Array2<u32>,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows with dense features only: N × D.
+    pub fn dense(dense: impl Into<CowArray<'a, f32, Ix2>>) -> Result<Self> {
+        let dense = dense.into();
+        let categories = CowArray::from(Array2::zeros((dense.nrows(), 0)));
+        Self::new(dense, categories, Vec::new())
+    }
+
+    /// Rows with dense features (N × D) and categories (N × F); field `f` has ids below `cardinalities[f]`.
+    pub fn new(
+        dense: impl Into<CowArray<'a, f32, Ix2>>,
+        categories: impl Into<CowArray<'a, u32, Ix2>>,
+        cardinalities: Vec<u32>,
+    ) -> Result<Self> {
+        let (dense, categories) = (dense.into(), categories.into());
+        check_length("rows of the category matrix", dense.nrows(), categories.nrows())?;
+        row_count(dense.nrows())?;
+        if dense.ncols() + categories.ncols() == 0 {
+            return Err(Error::NoFeatures);
+        }
+        check_length("cardinalities, one a categorical field", categories.ncols(), cardinalities.len())?;
+        if let Some(((row, column), &value)) = dense.indexed_iter().find(|(_, value)| !value.is_finite()) {
+            return Err(Error::FeatureNotFinite { row, column, value });
+        }
+        for ((row, field), &id) in categories.indexed_iter() {
+            if id >= cardinalities[field] {
+                return Err(Error::CategoryOutOfRange { row, field, id, cardinality: cardinalities[field] });
+            }
+        }
+        Ok(Self { dense, categories, cardinalities })
+    }
+
+    /// How many rows there are: N, at least 1.
+    pub fn n_rows(&self) -> usize {
+        self.dense.nrows()
+    }
+
+    /// How many dense features a row has.
+    pub fn n_dense(&self) -> usize {
+        self.dense.ncols()
+    }
+
+    /// How many categorical fields a row has.
+    pub fn n_fields(&self) -> usize {
+        self.categories.ncols()
+    }
+
+    /// One above the largest id that each categorical field may hold.
+    pub fn cardinalities(&self) -> &[u32] {
+        &self.cardinalities
+    }
+
+    /// Consecutive rows, without a copy.
+    pub fn batch(&self, range: Range<usize>) -> RowBatch<'_> {
+        RowBatch {
+            dense: self.dense.slice(s![range.clone(), ..]),
+            categories: self.categories.slice(s![range, ..]),
+        }
+    }
+
+    /// Copies the named rows, in that order, to the front of the buffer.
+    pub fn gather<'b>(&self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
+        if self.n_dense() > 0 {
+            gather_lines(&self.dense.view(), rows, &mut buffer.dense);
+        }
+        if self.n_fields() > 0 {
+            gather_lines(&self.categories.view(), rows, &mut buffer.categories);
+        }
+        RowBatch {
+            dense: buffer.dense.slice(s![..rows.len(), ..]),
+            categories: buffer.categories.slice(s![..rows.len(), ..]),
+        }
+    }
+
+    /// Space for batches of up to this many rows.
+    pub fn buffer(&self, n_rows: usize) -> RowBuffer {
+        RowBuffer {
+            dense: Array2::zeros((n_rows, self.n_dense())),
+            categories: Array2::zeros((n_rows, self.n_fields())),
+        }
+    }
+}
+
+impl RowBatch<'_> {
+    /// How many rows the batch has.
+    pub fn n_rows(&self) -> usize {
+        self.dense.nrows()
+    }
+}
+
+/// The number of rows as the type of row indices, whose last value stays free to mean "none".
+pub(crate) fn row_count(n_rows: usize) -> Result<u32> {
+    match u32::try_from(n_rows) {
+        Ok(0) => Err(Error::NoRows),
+        Ok(n_rows) if n_rows < u32::MAX => Ok(n_rows),
+        _ => Err(Error::TooManyRows { n_rows, limit: u32::MAX as usize - 1 }),
+    }
+}
+
+fn gather_lines<T: Copy>(from: &ArrayView2<T>, rows: &[u32], to: &mut Array2<T>) {
+    for (&row, mut line) in rows.iter().zip(to.rows_mut()) {
+        let source = from.row(row as usize);
+        match (source.to_slice(), line.as_slice_mut()) {
+            (Some(source), Some(line)) => line.copy_from_slice(source),
+            _ => line.assign(&source),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn refuses_what_is_not_finite_and_says_where() {
+        let error = Rows::dense(array![[0.0_f32, 1.0], [2.0, f32::INFINITY]]).unwrap_err();
+        assert_eq!(error, Error::FeatureNotFinite { row: 1, column: 1, value: f32::INFINITY });
+        assert_eq!(error.to_string(), "row 1 has inf in dense column 1: features must be finite");
+    }
+
+    #[test]
+    fn refuses_categories_beyond_their_cardinality() {
+        let error = Rows::new(array![[0.0_f32], [1.0]], array![[0, 2], [1, 3]], vec![2, 3]).unwrap_err();
+        assert_eq!(error, Error::CategoryOutOfRange { row: 1, field: 1, id: 3, cardinality: 3 });
+    }
+
+    #[test]
+    fn refuses_nothing_at_all() {
+        assert_eq!(Rows::dense(Array2::<f32>::zeros((0, 3))).unwrap_err(), Error::NoRows);
+        assert_eq!(Rows::dense(Array2::<f32>::zeros((3, 0))).unwrap_err(), Error::NoFeatures);
+    }
+
+    #[test]
+    fn gathers_in_the_order_asked_for_whatever_the_layout() {
+        let by_columns = array![[0.0_f32, 1.0, 2.0], [10.0, 11.0, 12.0]].reversed_axes();
+        let rows = Rows::new(by_columns.view(), array![[0], [1], [2]], vec![3]).unwrap();
+        let mut buffer = rows.buffer(4);
+        let batch = rows.gather(&[2, 0], &mut buffer);
+        assert_eq!(batch.dense, array![[2.0, 12.0], [0.0, 10.0]]);
+        assert_eq!(batch.categories, array![[2], [0]]);
+    }
+}

@@ -1,0 +1,34 @@
+//! One seed a run, one random stream a stage: what one stage draws never shifts what another draws.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// The stages that draw random numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stream {
+    Bagging = 1,
+    Split = 2,
+    Surrogate = 3,
+    Shuffle = 4,
+}
+
+/// The random numbers of one stage of the run with this seed.
+pub(crate) fn stream(seed: u64, stage: Stream) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stage as u64);
+    rng
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+
+    #[test]
+    fn stages_draw_different_numbers_and_the_same_again() {
+        let draw = |seed, stage| stream(seed, stage).random::<u64>();
+        assert_eq!(draw(7, Stream::Bagging), draw(7, Stream::Bagging));
+        assert_ne!(draw(7, Stream::Bagging), draw(7, Stream::Split));
+        assert_ne!(draw(7, Stream::Bagging), draw(8, Stream::Bagging));
+    }
+}

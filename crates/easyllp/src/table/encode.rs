@@ -1,0 +1,263 @@
+//! Encoders: fitted once on the rows to train on, stored with the model, and applied alike ever after.
+
+use super::{Column, Table};
+use crate::error::{Error, Result};
+use crate::rows::Rows;
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// When a categorical column keeps its values, and when they are hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncoderOptions {
+    /// A column with more distinct values than this is hashed.
+    pub max_vocabulary: usize,
+    /// Into how many buckets; at least 1.
+    pub hash_buckets: u32,
+}
+
+impl Default for EncoderOptions {
+    fn default() -> Self {
+        Self { max_vocabulary: 1000, hash_buckets: 1 << 16 }
+    }
+}
+
+/// How one column becomes a feature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnEncoding {
+    /// (x − mean)/scale, where scale is the standard deviation, or one for a column that does not vary.
+    Standardise {
+        /// The mean.
+        mean: f64,
+        /// The scale.
+        scale: f64,
+    },
+    /// The place in this sorted list, from 1; 0 is any other value.
+    Vocabulary(Vec<String>),
+    /// A hash of name and value, into so many buckets.
+    Hash(u32),
+}
+
+/// A column's name and encoding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnEncoder {
+    /// The name by which the column is found, wherever it stands in a table.
+    pub name: String,
+    /// What is done with it.
+    pub encoding: ColumnEncoding,
+}
+
+/// How the columns of a table become features: numbers dense, text as categories. Columns are taken by name, in the
+/// order of their names, so that their order in a table does not matter.
+///
+/// ```
+/// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
+///
+/// let seen = Table::new(vec![
+///     ("age".into(), Column::Numeric(vec![20.0, 40.0])),
+///     ("city".into(), Column::categorical(["Bern", "Wien"])),
+/// ])?;
+/// let encoder = Encoder::fit(&seen, EncoderOptions::default())?;
+/// let new = Table::new(vec![
+///     ("city".into(), Column::categorical(["Wien", "Oslo"])),
+///     ("age".into(), Column::Numeric(vec![30.0, 50.0])),
+/// ])?;
+/// let rows = encoder.encode(&new)?;
+/// let batch = rows.batch(0..2);
+/// assert_eq!(batch.dense.column(0).to_vec(), [0.0, 2.0]);
+/// assert_eq!(batch.categories.column(0).to_vec(), [2, 0]); // Oslo was not seen
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Encoder {
+    columns: Vec<ColumnEncoder>,
+}
+
+impl Encoder {
+    /// Learns the encoding of every column.
+    pub fn fit(table: &Table, options: EncoderOptions) -> Result<Self> {
+        if options.hash_buckets == 0 {
+            return Err(Error::Setting { name: "hash buckets", value: "0".into(), expected: "at least 1" });
+        }
+        let mut columns: Vec<ColumnEncoder> = table
+            .columns()
+            .iter()
+            .map(|(name, column)| ColumnEncoder { name: name.clone(), encoding: fit_column(column, options) })
+            .collect();
+        columns.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self { columns })
+    }
+
+    /// The columns, in the order of features.
+    pub fn columns(&self) -> &[ColumnEncoder] {
+        &self.columns
+    }
+
+    /// Features of a table's rows. Columns that the encoder does not know are passed over.
+    pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
+        let is_dense =
+            |encoder: &&ColumnEncoder| matches!(encoder.encoding, ColumnEncoding::Standardise { .. });
+        let n_dense = self.columns.iter().filter(is_dense).count();
+        let mut dense = Array2::zeros((table.n_rows(), n_dense));
+        let mut categories = Array2::zeros((table.n_rows(), self.columns.len() - n_dense));
+        let mut cardinalities = Vec::new();
+        let mut n_dense = 0;
+        for ColumnEncoder { name, encoding } in &self.columns {
+            match (encoding, table.column(name)?) {
+                (ColumnEncoding::Standardise { mean, scale }, Column::Numeric(values)) => {
+                    let feature = dense.column_mut(n_dense);
+                    #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
+                    feature
+                        .into_iter()
+                        .zip(values)
+                        .for_each(|(to, value)| *to = ((value - mean) / scale) as f32);
+                    n_dense += 1;
+                }
+                (ColumnEncoding::Standardise { .. }, column) => {
+                    return Err(Error::ColumnKind {
+                        column: name.clone(),
+                        expected: "numeric",
+                        got: column.kind(),
+                    });
+                }
+                (_, Column::Categorical { dictionary, codes }) => {
+                    let (ids, cardinality) = category_ids(name, encoding, dictionary);
+                    let field = categories.column_mut(cardinalities.len());
+                    field.into_iter().zip(codes).for_each(|(to, &code)| *to = ids[code as usize]);
+                    cardinalities.push(cardinality);
+                }
+                (_, column) => {
+                    return Err(Error::ColumnKind {
+                        column: name.clone(),
+                        expected: "categorical",
+                        got: column.kind(),
+                    });
+                }
+            }
+        }
+        Rows::new(dense, categories, cardinalities)
+    }
+}
+
+fn fit_column(column: &Column, options: EncoderOptions) -> ColumnEncoding {
+    match column {
+        Column::Numeric(values) => {
+            let n_rows = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n_rows;
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n_rows;
+            // A column that varies only by rounding does not vary.
+            let varies = variance.sqrt() > 1e-9 * mean.abs();
+            ColumnEncoding::Standardise { mean, scale: if varies { variance.sqrt() } else { 1.0 } }
+        }
+        Column::Categorical { dictionary, codes } => {
+            let mut used = vec![false; dictionary.len()];
+            codes.iter().for_each(|&code| used[code as usize] = true);
+            let mut values: Vec<String> = dictionary
+                .iter()
+                .zip(used)
+                .filter(|(_, used)| *used)
+                .map(|(value, _)| value.clone())
+                .collect();
+            values.sort_unstable();
+            values.dedup();
+            if values.len() > options.max_vocabulary {
+                ColumnEncoding::Hash(options.hash_buckets)
+            } else {
+                ColumnEncoding::Vocabulary(values)
+            }
+        }
+    }
+}
+
+/// The id of each value of a dictionary, and how many ids there are.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the upper half of a product with a u32 is below that u32"
+)]
+fn category_ids(name: &str, encoding: &ColumnEncoding, dictionary: &[String]) -> (Vec<u32>, u32) {
+    match encoding {
+        ColumnEncoding::Vocabulary(values) => {
+            let places: HashMap<&str, u32> = values.iter().map(String::as_str).zip(1..).collect();
+            let ids =
+                dictionary.iter().map(|value| places.get(value.as_str()).copied().unwrap_or(0)).collect();
+            (ids, values.len() as u32 + 1)
+        }
+        ColumnEncoding::Hash(buckets) => {
+            let seed = xxh3_64(name.as_bytes());
+            let bucket = |value: &String| {
+                let hash = xxh3_64_with_seed(value.as_bytes(), seed);
+                ((u128::from(hash) * u128::from(*buckets)) >> 64) as u32
+            };
+            (dictionary.iter().map(bucket).collect(), *buckets)
+        }
+        ColumnEncoding::Standardise { .. } => unreachable!("numbers have no category"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        Table::new(vec![
+            ("b".into(), Column::Numeric(vec![1.0, 3.0, 5.0, 7.0])),
+            ("a".into(), Column::Numeric(vec![4.0; 4])),
+            ("word".into(), Column::categorical(["x", "z", "y", "x"])),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn numbers_are_standardised_and_constants_do_no_harm() {
+        let rows = Encoder::fit(&table(), EncoderOptions::default()).unwrap().encode(&table()).unwrap();
+        let batch = rows.batch(0..4);
+        assert_eq!(batch.dense.column(0).to_vec(), [0.0; 4]); // "a", by name
+        let sd = 5f32.sqrt();
+        for (got, expected) in batch.dense.column(1).iter().zip([-3.0 / sd, -1.0 / sd, 1.0 / sd, 3.0 / sd]) {
+            assert!((got - expected).abs() < 1e-6);
+        }
+        assert_eq!(batch.categories.column(0).to_vec(), [1, 3, 2, 1]);
+        assert_eq!(rows.cardinalities(), [4]);
+    }
+
+    #[test]
+    fn many_values_are_hashed_each_field_its_own_way() {
+        let values: Vec<String> = (0..500).map(|value| format!("v{value}")).collect();
+        let column = || Column::categorical(values.iter().map(String::as_str));
+        let table = Table::new(vec![("c".into(), column()), ("d".into(), column())]).unwrap();
+        let options = EncoderOptions { max_vocabulary: 10, hash_buckets: 64 };
+        let rows = Encoder::fit(&table, options).unwrap().encode(&table).unwrap();
+        let batch = rows.batch(0..500);
+        assert_eq!(rows.cardinalities(), [64, 64]);
+        let used: std::collections::HashSet<u32> = batch.categories.column(0).iter().copied().collect();
+        assert!(used.len() > 60, "500 values fill nearly all of 64 buckets, not {}", used.len());
+        assert_ne!(batch.categories.column(0), batch.categories.column(1));
+    }
+
+    #[test]
+    fn an_encoder_is_stored_and_read_back() {
+        let encoder = Encoder::fit(&table(), EncoderOptions::default()).unwrap();
+        let stored = serde_json::to_string(&encoder).unwrap();
+        assert_eq!(serde_json::from_str::<Encoder>(&stored).unwrap(), encoder);
+    }
+
+    #[test]
+    fn refuses_tables_that_do_not_fit() {
+        let encoder = Encoder::fit(&table(), EncoderOptions::default()).unwrap();
+        let other = |columns| encoder.encode(&Table::new(columns).unwrap()).unwrap_err().to_string();
+        let numbers = |name: &str| (name.to_owned(), Column::Numeric(vec![1.0]));
+        assert_eq!(other(vec![numbers("a"), numbers("c")]), "column `b` is missing from the table");
+        assert_eq!(
+            other(vec![numbers("a"), numbers("b"), numbers("word")]),
+            "column `word` is numeric, but the encoder was fitted on a categorical one"
+        );
+        assert!(Table::new(vec![numbers("a"), numbers("a")]).is_err());
+        assert!(Table::new(vec![]).is_err());
+        assert!(Table::new(vec![("a".into(), Column::Numeric(vec![f64::NAN]))]).is_err());
+        let bad_code = Column::Categorical { dictionary: vec!["x".into()], codes: vec![1] };
+        assert!(Table::new(vec![("a".into(), bad_code)]).is_err());
+        assert!(Encoder::fit(&table(), EncoderOptions { hash_buckets: 0, max_vocabulary: 1 }).is_err());
+    }
+}

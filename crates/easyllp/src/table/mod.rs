@@ -1,0 +1,117 @@
+//! READ: tables of named columns, and how their columns become features.
+
+mod encode;
+
+pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
+
+use crate::error::{Error, Result, check_length};
+use crate::rows::row_count;
+use std::collections::HashSet;
+
+/// A column: numbers, or values out of a dictionary.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Finite numbers.
+    Numeric(Vec<f64>),
+    /// Text, each distinct value once, and for each row its place among them.
+    Categorical {
+        /// Distinct values, used or not.
+        dictionary: Vec<String>,
+        /// One place in the dictionary a row.
+        codes: Vec<u32>,
+    },
+}
+
+impl Column {
+    /// A categorical column of the given text, in the order of rows.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "no more distinct values than rows, which Table counts by u32"
+    )]
+    pub fn categorical<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
+        let mut places = std::collections::HashMap::new();
+        let mut dictionary = Vec::new();
+        let codes = values
+            .into_iter()
+            .map(|value| {
+                *places.entry(value).or_insert_with(|| {
+                    dictionary.push(value.to_owned());
+                    dictionary.len() as u32 - 1
+                })
+            })
+            .collect();
+        Self::Categorical { dictionary, codes }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Numeric(values) => values.len(),
+            Self::Categorical { codes, .. } => codes.len(),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Numeric(_) => "numeric",
+            Self::Categorical { .. } => "categorical",
+        }
+    }
+
+    fn check(&self, name: &str) -> Result<()> {
+        match self {
+            Self::Numeric(values) => match values.iter().position(|value| !value.is_finite()) {
+                Some(row) => Err(Error::NumberNotFinite { column: name.into(), row, value: values[row] }),
+                None => Ok(()),
+            },
+            Self::Categorical { dictionary, codes } => {
+                let len = dictionary.len();
+                match codes.iter().position(|&code| code as usize >= len) {
+                    Some(row) => {
+                        Err(Error::CodeOutOfRange { column: name.into(), row, code: codes[row], len })
+                    }
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Named columns of one length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    n_rows: usize,
+    columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    /// Columns of one length, each with a name of its own.
+    pub fn new(columns: Vec<(String, Column)>) -> Result<Self> {
+        let n_rows = columns.first().map_or(0, |(_, column)| column.len());
+        row_count(n_rows)?;
+        let mut names = HashSet::new();
+        for (name, column) in &columns {
+            if !names.insert(name) {
+                return Err(Error::ColumnTwice { column: name.clone() });
+            }
+            check_length("values in a column", n_rows, column.len())?;
+            column.check(name)?;
+        }
+        Ok(Self { n_rows, columns })
+    }
+
+    /// How many rows there are.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Names and columns, in the order given.
+    pub fn columns(&self) -> &[(String, Column)] {
+        &self.columns
+    }
+
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        let found = self.columns.iter().find(|(of_column, _)| of_column == name);
+        found.map(|(_, column)| column).ok_or_else(|| Error::ColumnMissing { column: name.into() })
+    }
+}

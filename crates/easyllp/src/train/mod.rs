@@ -1,0 +1,122 @@
+//! TRAIN: the meeting point of rows, targets, a loss, a model and an optimiser.
+
+mod full_batch;
+mod minibatch;
+
+use crate::classes::n_columns;
+use crate::error::{Error, Result, check_length};
+use crate::loss::TrainingLoss;
+use crate::method::TargetRule;
+use crate::model::Model;
+use crate::optim::{Adam, Lbfgs};
+use crate::rows::Rows;
+use serde::Serialize;
+use std::ops::ControlFlow;
+
+/// The optimiser and its settings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Optimizer {
+    /// Minibatches; any model, any loss.
+    Adam(Adam),
+    /// All rows at once; linear models, losses that stay convex. Finds the optimum to many digits, in seconds.
+    Lbfgs(Lbfgs),
+}
+
+/// Trains a model on the targets that a method gives.
+///
+/// Runs on the rayon pool of the caller; the bytes of the result do not depend on its number of threads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trainer {
+    /// How the loss is brought down.
+    pub optimizer: Optimizer,
+    /// The seed of the order in which minibatches see rows.
+    pub seed: u64,
+}
+
+impl Default for Trainer {
+    fn default() -> Self {
+        Self { optimizer: Optimizer::Lbfgs(Lbfgs::default()), seed: 0 }
+    }
+}
+
+/// Something that happens in training, for a caller that watches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event {
+    /// A minibatch is done.
+    Batch {
+        /// Counted from 1.
+        epoch: usize,
+        /// Rows of this epoch that are done.
+        rows_done: usize,
+        /// Rows that an epoch has.
+        n_rows: usize,
+    },
+    /// A pass over the rows (an iteration of L-BFGS) is done.
+    Epoch(EpochLog),
+}
+
+/// What one pass over the rows came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EpochLog {
+    /// Counted from 1.
+    pub epoch: usize,
+    /// The mean corrected loss of its rows: of Adam as each batch was met, of L-BFGS with the l2 penalty.
+    pub loss: f64,
+}
+
+/// Why training stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// All epochs or iterations are done.
+    Finished,
+    /// The gradient is as small as was asked for.
+    Converged,
+    /// The loss does not fall any more in the numbers at hand.
+    Flat,
+    /// The caller broke it off.
+    Caller,
+}
+
+/// The course of a training.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrainLog {
+    /// One entry a pass over the rows.
+    pub epochs: Vec<EpochLog>,
+    /// Why it stopped.
+    pub stopped: Stop,
+}
+
+impl Trainer {
+    /// Trains until the optimiser is done.
+    pub fn fit<M: Model>(
+        &self,
+        model: &mut M,
+        rows: &Rows,
+        rule: &mut dyn TargetRule,
+        loss: &dyn TrainingLoss,
+    ) -> Result<TrainLog> {
+        self.fit_watched(model, rows, rule, loss, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Trains while `watch` looks on; it may break off at any event, and the model keeps what it has learnt by then.
+    pub fn fit_watched<M: Model>(
+        &self,
+        model: &mut M,
+        rows: &Rows,
+        rule: &mut dyn TargetRule,
+        loss: &dyn TrainingLoss,
+        watch: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<TrainLog> {
+        model.check(rows)?;
+        check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
+        check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
+        match &self.optimizer {
+            Optimizer::Adam(settings) => minibatch::fit(settings, self.seed, model, rows, rule, loss, watch),
+            Optimizer::Lbfgs(settings) => {
+                let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
+                full_batch::fit(settings, model, rows, rule, loss, watch)
+            }
+        }
+    }
+}
