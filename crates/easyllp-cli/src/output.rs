@@ -1,0 +1,44 @@
+//! Printing: what all commands share.
+
+use anyhow::{Context, Result};
+use std::io::{ErrorKind, Write};
+
+/// Writes text to stdout.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write to standard output")
+}
+
+/// Whether the reader of stdout went away, as `| head` does: no error of ours.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+/// A count with commas between thousands.
+pub(crate) fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thousands;
+
+    #[test]
+    fn commas_stand_between_thousands() {
+        assert_eq!(
+            [0, 16, 999, 1000, 48_842, 1_234_567].map(thousands),
+            ["0", "16", "999", "1,000", "48,842", "1,234,567"]
+        );
+    }
+}
