@@ -207,10 +207,14 @@ struct Line {
 impl Line {
     // Do not clip to [0, 1]: a target outside the simplex looks wrong, but clipping biases the gradient, and more bags
     // do not remove that bias. The order of the operations makes a slope of one with a = b return the label exactly.
+    fn exact(&self, bag: usize, class: usize, proportion: f64) -> f64 {
+        let slope = self.slopes[bag];
+        slope * proportion + (self.level[class] - slope * self.origin[class])
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "targets are stored as f32")]
     fn target(&self, bag: usize, class: usize, proportion: f64) -> f32 {
-        let slope = self.slopes[bag];
-        (slope * proportion + (self.level[class] - slope * self.origin[class])) as f32
+        self.exact(bag, class, proportion) as f32
     }
 }
 
@@ -286,6 +290,9 @@ fn draw_class(bags: &Bags, bag: usize, uniform: f64) -> usize {
     }
     counts.iter().rposition(|&count| count > 0.0).expect("counts sum to the size, which is positive")
 }
+
+#[cfg(test)]
+mod enumeration;
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::table::{Column, Table};
+use ndarray::Array2;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
 
@@ -28,7 +29,8 @@ pub struct Dataset {
     pub test: Labelled,
 }
 
-/// 5,620 handwritten digits of 8 × 8 pixels, each 0 to 16 (Alpaydin & Kaynak 1998): 3,823 to train, 1,797 to test.
+/// 5,620 handwritten digits of 8 × 8 pixels, each 0 to 16 (Alpaydin & Kaynak 1998): 3,823 to train, 1,797 to test. The
+/// pixels are one column of lists.
 ///
 /// ```
 /// let digits = easyllp::datasets::optdigits()?;
@@ -39,11 +41,10 @@ pub fn optdigits() -> Result<Dataset> {
     let read = |packed, n_rows| {
         let text = unpack("optdigits", packed)?;
         let lines = cells("optdigits", &text, n_rows, 65)?;
-        let columns = (0..64).map(|pixel| {
-            let column = numbers("optdigits", &lines, pixel)?;
-            Ok((format!("pixel_{}_{}", pixel / 8, pixel % 8), Column::Numeric(column)))
-        });
-        let table = Table::new(columns.collect::<Result<_>>()?)?;
+        let pixels = lines.iter().flat_map(|line| &line[..64]).map(|cell| number("optdigits", cell));
+        let pixels =
+            Array2::from_shape_vec((n_rows, 64), pixels.collect::<Result<_>>()?).expect("64 cells a line");
+        let table = Table::new(vec![("pixels".into(), Column::Vector(pixels))])?;
         let labels = lines.iter().map(|line| number("optdigits", line[64])).collect::<Result<_>>()?;
         Ok(Labelled { table, labels })
     };
@@ -157,10 +158,11 @@ mod tests {
         let test: Vec<usize> = (0..10).map(|class| of_class(&digits.test, class)).collect();
         assert_eq!(train, [376, 389, 380, 389, 387, 376, 377, 387, 380, 382]);
         assert_eq!(test, [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]);
-        for (name, column) in digits.train.table.columns() {
-            let Column::Numeric(values) = column else { panic!("{name} is not numeric") };
-            assert!(values.iter().all(|value| (0.0..=16.0).contains(value)));
-        }
+        let Column::Vector(pixels) = digits.train.table.column("pixels").unwrap() else {
+            panic!("no list of pixels")
+        };
+        assert!(pixels.iter().all(|value| (0.0..=16.0).contains(value)));
+        assert!((pixels[[0, 3]] - 15.0).abs() < 1e-6); // the first line begins 0,1,6,15
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Encoders: fitted once on the rows to train on, stored with the model, and applied alike ever after.
 
 use super::{Column, Table};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::rows::Rows;
-use ndarray::Array2;
+use ndarray::{Array2, Axis, s};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -32,6 +32,13 @@ pub enum ColumnEncoding {
         /// The mean.
         mean: f64,
         /// The scale.
+        scale: f64,
+    },
+    /// (x − its mean)/scale, with one scale for all entries of the list: what hardly varies stays small.
+    StandardiseVector {
+        /// The mean of each entry.
+        means: Vec<f64>,
+        /// The root of the entries' mean variance, or one where nothing varies.
         scale: f64,
     },
     /// The place in this sorted list, from 1; 0 is any other value.
@@ -96,48 +103,69 @@ impl Encoder {
     }
 
     /// Features of a table's rows. Columns that the encoder does not know are passed over.
+    #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
     pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
-        let is_dense =
-            |encoder: &&ColumnEncoder| matches!(encoder.encoding, ColumnEncoding::Standardise { .. });
-        let n_dense = self.columns.iter().filter(is_dense).count();
+        let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
+        let n_fields = self.columns.iter().filter(|column| column.encoding.n_dense() == 0).count();
         let mut dense = Array2::zeros((table.n_rows(), n_dense));
-        let mut categories = Array2::zeros((table.n_rows(), self.columns.len() - n_dense));
-        let mut cardinalities = Vec::new();
-        let mut n_dense = 0;
+        let mut categories = Array2::zeros((table.n_rows(), n_fields));
+        let mut cardinalities = Vec::with_capacity(n_fields);
+        let mut place = 0;
         for ColumnEncoder { name, encoding } in &self.columns {
             match (encoding, table.column(name)?) {
                 (ColumnEncoding::Standardise { mean, scale }, Column::Numeric(values)) => {
-                    let feature = dense.column_mut(n_dense);
-                    #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
+                    let feature = dense.column_mut(place);
                     feature
                         .into_iter()
                         .zip(values)
                         .for_each(|(to, value)| *to = ((value - mean) / scale) as f32);
-                    n_dense += 1;
                 }
-                (ColumnEncoding::Standardise { .. }, column) => {
-                    return Err(Error::ColumnKind {
-                        column: name.clone(),
-                        expected: "numeric",
-                        got: column.kind(),
-                    });
+                (ColumnEncoding::StandardiseVector { means, scale }, Column::Vector(values)) => {
+                    check_length("numbers in a list", means.len(), values.ncols())?;
+                    let mut features = dense.slice_mut(s![.., place..place + means.len()]);
+                    for (features, values) in features.rows_mut().into_iter().zip(values.rows()) {
+                        for ((to, value), mean) in features.into_iter().zip(values).zip(means) {
+                            *to = ((f64::from(*value) - mean) / scale) as f32;
+                        }
+                    }
                 }
-                (_, Column::Categorical { dictionary, codes }) => {
+                (
+                    ColumnEncoding::Vocabulary(_) | ColumnEncoding::Hash(_),
+                    Column::Categorical { dictionary, codes },
+                ) => {
                     let (ids, cardinality) = category_ids(name, encoding, dictionary);
                     let field = categories.column_mut(cardinalities.len());
                     field.into_iter().zip(codes).for_each(|(to, &code)| *to = ids[code as usize]);
                     cardinalities.push(cardinality);
                 }
-                (_, column) => {
-                    return Err(Error::ColumnKind {
-                        column: name.clone(),
-                        expected: "categorical",
-                        got: column.kind(),
-                    });
+                (encoding, column) => {
+                    let (expected, got) = (encoding.kind(), column.kind());
+                    return Err(Error::ColumnKind { column: name.clone(), expected, got });
                 }
             }
+            place += encoding.n_dense();
         }
         Rows::new(dense, categories, cardinalities)
+    }
+}
+
+impl ColumnEncoding {
+    /// How many dense features the column becomes; none if it becomes a category.
+    fn n_dense(&self) -> usize {
+        match self {
+            Self::Standardise { .. } => 1,
+            Self::StandardiseVector { means, .. } => means.len(),
+            Self::Vocabulary(_) | Self::Hash(_) => 0,
+        }
+    }
+
+    /// The kind of column that it serves.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Standardise { .. } => "numeric",
+            Self::StandardiseVector { .. } => "a column of lists",
+            Self::Vocabulary(_) | Self::Hash(_) => "categorical",
+        }
     }
 }
 
@@ -150,6 +178,14 @@ fn fit_column(column: &Column, options: EncoderOptions) -> ColumnEncoding {
             // A column that varies only by rounding does not vary.
             let varies = variance.sqrt() > 1e-9 * mean.abs();
             ColumnEncoding::Standardise { mean, scale: if varies { variance.sqrt() } else { 1.0 } }
+        }
+        Column::Vector(values) => {
+            let n_rows = values.nrows() as f64;
+            let wide = values.mapv(f64::from);
+            let means = wide.sum_axis(Axis(0)) / n_rows;
+            let variance = (&wide - &means).mapv(|difference| difference * difference).mean().unwrap_or(0.0);
+            let scale = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+            ColumnEncoding::StandardiseVector { means: means.to_vec(), scale }
         }
         Column::Categorical { dictionary, codes } => {
             let mut used = vec![false; dictionary.len()];
@@ -192,7 +228,9 @@ fn category_ids(name: &str, encoding: &ColumnEncoding, dictionary: &[String]) ->
             };
             (dictionary.iter().map(bucket).collect(), *buckets)
         }
-        ColumnEncoding::Standardise { .. } => unreachable!("numbers have no category"),
+        ColumnEncoding::Standardise { .. } | ColumnEncoding::StandardiseVector { .. } => {
+            unreachable!("numbers have no category")
+        }
     }
 }
 
@@ -220,6 +258,29 @@ mod tests {
         }
         assert_eq!(batch.categories.column(0).to_vec(), [1, 3, 2, 1]);
         assert_eq!(rows.cardinalities(), [4]);
+    }
+
+    #[test]
+    fn lists_share_one_scale() {
+        // Variances 1, 0 and 8: the scale is the root of 3.
+        let lists = ndarray::array![[1.0_f32, 5.0, 0.0], [3.0, 5.0, 4.0 * 2f32.sqrt()]];
+        let table = Table::new(vec![
+            ("a".into(), Column::Numeric(vec![0.0, 2.0])),
+            ("list".into(), Column::Vector(lists)),
+        ])
+        .unwrap();
+        let encoder = Encoder::fit(&table, EncoderOptions::default()).unwrap();
+        let rows = encoder.encode(&table).unwrap();
+        let scale = 3f32.sqrt();
+        for (got, expected) in
+            rows.batch(0..1).dense.iter().zip([-1.0, -1.0 / scale, 0.0, -(8f32.sqrt()) / scale])
+        {
+            assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        }
+        let shorter = Column::Vector(Array2::zeros((1, 2)));
+        let shorter =
+            Table::new(vec![("a".into(), Column::Numeric(vec![0.0])), ("list".into(), shorter)]).unwrap();
+        assert!(encoder.encode(&shorter).is_err());
     }
 
     #[test]

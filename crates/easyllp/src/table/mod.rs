@@ -6,13 +6,16 @@ pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
 
 use crate::error::{Error, Result, check_length};
 use crate::rows::row_count;
+use ndarray::Array2;
 use std::collections::HashSet;
 
-/// A column: numbers, or values out of a dictionary.
+/// A column: numbers, lists of numbers, or values out of a dictionary.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
     /// Finite numbers.
     Numeric(Vec<f64>),
+    /// For each row a list of finite numbers of one kind, such as the pixels of an image; all of one length.
+    Vector(Array2<f32>),
     /// Text, each distinct value once, and for each row its place among them.
     Categorical {
         /// Distinct values, used or not.
@@ -46,6 +49,7 @@ impl Column {
     fn len(&self) -> usize {
         match self {
             Self::Numeric(values) => values.len(),
+            Self::Vector(values) => values.nrows(),
             Self::Categorical { codes, .. } => codes.len(),
         }
     }
@@ -53,6 +57,7 @@ impl Column {
     fn kind(&self) -> &'static str {
         match self {
             Self::Numeric(_) => "numeric",
+            Self::Vector(_) => "a column of lists",
             Self::Categorical { .. } => "categorical",
         }
     }
@@ -61,6 +66,12 @@ impl Column {
         match self {
             Self::Numeric(values) => match values.iter().position(|value| !value.is_finite()) {
                 Some(row) => Err(Error::NumberNotFinite { column: name.into(), row, value: values[row] }),
+                None => Ok(()),
+            },
+            Self::Vector(values) => match values.indexed_iter().find(|(_, value)| !value.is_finite()) {
+                Some(((row, _), &value)) => {
+                    Err(Error::NumberNotFinite { column: name.into(), row, value: f64::from(value) })
+                }
                 None => Ok(()),
             },
             Self::Categorical { dictionary, codes } => {

@@ -20,6 +20,9 @@ use std::ops::ControlFlow;
 /// Rows in a chunk: small enough to share out a batch, large enough for a matrix product to be worth it.
 const CHUNK: usize = 128;
 
+/// Beyond this the squares that Adam keeps of a gradient no longer fit in `f32`.
+const LARGEST_SQUARE: f64 = 1e36;
+
 pub(super) fn fit<M: Model>(
     settings: &Adam,
     seed: u64,
@@ -61,7 +64,7 @@ pub(super) fn fit<M: Model>(
                 first.gradient.add(&chunk.gradient);
                 batch_loss += chunk.loss;
             }
-            if !(batch_loss.is_finite() && first.gradient.squared_norm().is_finite()) {
+            if !(batch_loss.is_finite() && first.gradient.squared_norm() < LARGEST_SQUARE) {
                 adam.finish(model.parameters_mut());
                 let loss = batch_loss / members.len() as f64;
                 return Err(Error::Diverged { epoch, batch: batch + 1, loss });

@@ -1,0 +1,18 @@
+//! The library as its users meet it, in one test binary.
+//!
+//! Simulations take their seed from `EASYLLP_TEST_SEED` (1 if it is not set); each says on how many of the seeds 0 to 19
+//! it passes.
+
+/// The whole flow on embedded data.
+#[cfg(feature = "datasets")]
+mod digits;
+/// Estimates from bags: exact by enumeration, intervals by simulation.
+mod estimates;
+/// Malformed input at every constructor.
+mod malformed;
+/// Random draws, and a population whose figures are known.
+mod simulation;
+/// What training depends on, and what it does not.
+mod training;
+/// How noisy corrections are.
+mod variance;

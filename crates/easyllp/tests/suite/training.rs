@@ -1,0 +1,261 @@
+//! Training: what it depends on, what it does not, and how it ends.
+
+use crate::simulation::{normal, sigmoid};
+use easyllp::method::{Draw, Event as Labels, Naive};
+use easyllp::{
+    Adam, Bags, Correction, EasyLlp, Error, Event, Lbfgs, LinearModel, LossName, Model, Noise, Optimizer,
+    Partition, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer, bagging,
+};
+use ndarray::{Array1, Array2};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::ops::ControlFlow;
+
+/// Rows with three dense features and two fields, and labels that depend on both.
+fn data(n_rows: usize) -> (Rows<'static>, Vec<u32>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
+    let dense = Array2::from_shape_simple_fn((n_rows, 3), || normal(&mut rng) as f32);
+    let mut rng = ChaCha8Rng::seed_from_u64(12);
+    let categories =
+        Array2::from_shape_fn((n_rows, 2), |(_, field)| rng.random_range(0..if field == 0 { 4 } else { 7 }));
+    let labels = (0..n_rows)
+        .map(|row| {
+            let score =
+                f64::from(dense[[row, 0]] - 0.5 * dense[[row, 1]]) + f64::from(categories[[row, 0]]) - 1.5;
+            u32::from(rng.random::<f64>() < sigmoid(score))
+        })
+        .collect();
+    (Rows::new(dense, categories, vec![4, 7]).unwrap(), labels)
+}
+
+fn lbfgs() -> Trainer {
+    let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 0.01, tolerance: 1e-9, ..Lbfgs::default() });
+    Trainer { optimizer, seed: 3 }
+}
+
+fn adam() -> Trainer {
+    let settings =
+        Adam { epochs: 3, batch_size: 300, weight_decay: 0.01, clip_norm: Some(1.0), ..Adam::default() };
+    Trainer { optimizer: Optimizer::Adam(settings), seed: 3 }
+}
+
+fn train(trainer: &Trainer, rows: &Rows, rule: &mut dyn TargetRule) -> (LinearModel, TrainLog) {
+    let mut model = LinearModel::for_rows(rows, rule.n_classes()).unwrap();
+    let loss = LossName::cross_entropy(rule.n_classes()).training().unwrap();
+    let log = trainer.fit(&mut model, rows, rule, loss).unwrap();
+    (model, log)
+}
+
+#[test]
+fn all_bags_of_one_equal_supervision_bit_for_bit() {
+    let (rows, labels) = data(1000);
+    let partition = bagging::random(1000, &bagging::Sizes::Fixed(1), 5).unwrap();
+    let bags = Bags::from_labels(partition, &labels, 2).unwrap();
+    for trainer in [lbfgs(), adam()] {
+        let (supervised, _) = train(&trainer, &rows, &mut Labels::new(&labels, 2).unwrap());
+        assert_eq!(supervised, train(&trainer, &rows, &mut EasyLlp::new(&bags)).0);
+        assert_eq!(supervised, train(&trainer, &rows, &mut Naive::new(&bags)).0);
+        let surrogate = &mut EasyLlp::with(&bags, Correction::default(), Draw::EveryEpoch { seed: 1 });
+        assert_eq!(supervised, train(&trainer, &rows, surrogate).0);
+    }
+}
+
+#[test]
+fn one_thread_and_two_give_the_same_bytes() {
+    let (rows, labels) = data(3000);
+    let partition = bagging::random(3000, &bagging::Sizes::Range(1..=20), 5).unwrap();
+    let bags = Bags::from_labels(partition, &labels, 2).unwrap();
+    for trainer in [lbfgs(), adam()] {
+        let [one, two, three] = [1, 2, 3].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let (model, log) = train(&trainer, &rows, &mut EasyLlp::new(&bags));
+                let scores = model.scores(&rows).unwrap();
+                (model, log, scores)
+            })
+        });
+        assert_eq!(one, two);
+        assert_eq!(one, three);
+    }
+}
+
+/// Targets that are given, to see what training makes of them.
+struct Given(Array1<f64>);
+
+impl TargetRule for Given {
+    fn n_rows(&self) -> usize {
+        self.0.len()
+    }
+
+    fn n_classes(&self) -> usize {
+        2
+    }
+
+    fn rows(&self) -> Vec<u32> {
+        (0..).zip(&self.0).map(|(row, _)| row).collect()
+    }
+
+    /// Bags of one with a noisy count: a public way to any targets at all.
+    fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+        let partition = Partition::new(self.0.len(), self.rows().iter().map(|&row| [row])).unwrap();
+        let counts = self.0.to_vec();
+        let bags = Bags::binary(partition, &counts, Noise::Gaussian(vec![1.0; counts.len()])).unwrap();
+        Correction::Naive.soft_into(&bags, out)
+    }
+}
+
+/// For a linear model and log loss, labels enter through ΣA·x only: the mean operator of mean-map.
+#[test]
+fn linear_log_loss_sees_labels_through_the_mean_operator_only() {
+    let (full, labels) = data(200);
+    let rows = Rows::dense(full.batch(0..200).dense.to_owned()).unwrap();
+    let mut targets: Array1<f64> = labels.iter().map(|&label| f64::from(label)).collect();
+    let (model, log) = train(&lbfgs(), &rows, &mut Given(targets.clone()));
+    assert_eq!(log.stopped, Stop::Converged);
+
+    // Move the targets far, but at right angles to every feature and to the constant.
+    let mut directions = rows
+        .batch(0..200)
+        .dense
+        .mapv(f64::from)
+        .columns()
+        .into_iter()
+        .map(|c| c.to_owned())
+        .collect::<Vec<_>>();
+    directions.push(Array1::ones(200));
+    let mut moved = Array1::from_shape_fn(200, |row| (row as f64 * 1.7).sin());
+    let mut basis: Vec<Array1<f64>> = Vec::new();
+    for mut direction in directions {
+        for of_basis in &basis {
+            direction = &direction - &(of_basis * of_basis.dot(&direction));
+        }
+        basis.push(&direction / direction.dot(&direction).sqrt());
+    }
+    for _ in 0..2 {
+        for of_basis in &basis {
+            moved = &moved - &(of_basis * of_basis.dot(&moved));
+        }
+    }
+    targets += &(&moved * 5.0);
+    assert!(targets.iter().any(|target| *target > 3.0));
+    let (same, _) = train(&lbfgs(), &rows, &mut Given(targets.clone()));
+    for (a, b) in
+        model.weights().iter().chain(model.intercept()).zip(same.weights().iter().chain(same.intercept()))
+    {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+
+    // Along a feature they do matter.
+    targets += &(&basis[0] * 5.0);
+    let (other, _) = train(&lbfgs(), &rows, &mut Given(targets));
+    assert!((model.weights()[[0, 0]] - other.weights()[[0, 0]]).abs() > 0.05);
+}
+
+#[test]
+fn adam_comes_to_the_optimum_that_lbfgs_finds() {
+    let (rows, labels) = data(2000);
+    let (optimum, _) = train(
+        &Trainer { optimizer: Optimizer::Lbfgs(Lbfgs { l2: 0.0, ..Lbfgs::default() }), seed: 0 },
+        &rows,
+        &mut Labels::new(&labels, 2).unwrap(),
+    );
+    let settings = Adam { epochs: 200, batch_size: 100, learning_rate: 0.01, ..Adam::default() };
+    let (model, log) = train(
+        &Trainer { optimizer: Optimizer::Adam(settings), seed: 0 },
+        &rows,
+        &mut Labels::new(&labels, 2).unwrap(),
+    );
+    assert_eq!((log.stopped, log.epochs.len()), (Stop::Finished, 200));
+    assert!(log.epochs[199].loss < log.epochs[0].loss);
+    let (scores, best) = (model.scores(&rows).unwrap(), optimum.scores(&rows).unwrap());
+    let difference = (&scores - &best).mapv(|d| d * d).mean().unwrap().sqrt();
+    assert!(difference < 0.05, "scores differ by {difference} from the optimum's");
+}
+
+#[test]
+fn a_watcher_sees_the_loss_and_can_stop() {
+    let (rows, labels) = data(1000);
+    let loss = LossName::Logistic.training().unwrap();
+    for trainer in [lbfgs(), adam()] {
+        let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+        let mut epochs = Vec::new();
+        let log = trainer
+            .fit_watched(&mut model, &rows, &mut Labels::new(&labels, 2).unwrap(), loss, &mut |event| {
+                match event {
+                    Event::Epoch(epoch) => {
+                        epochs.push(epoch);
+                        if epochs.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    }
+                    Event::Batch { rows_done, n_rows, .. } => {
+                        assert!(rows_done <= n_rows && n_rows == 1000);
+                        ControlFlow::Continue(())
+                    }
+                }
+            })
+            .unwrap();
+        assert_eq!(log.stopped, Stop::Caller);
+        assert_eq!(log.epochs, epochs);
+        assert_eq!(epochs.len(), 2);
+        assert!(
+            model.weights().iter().any(|weight| weight.abs() > 0.0),
+            "the model keeps what it has learnt"
+        );
+    }
+    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+    let stopped = adam()
+        .fit_watched(&mut model, &rows, &mut Labels::new(&labels, 2).unwrap(), loss, &mut |_| {
+            ControlFlow::Break(())
+        })
+        .unwrap();
+    assert_eq!(stopped, TrainLog { epochs: vec![], stopped: Stop::Caller });
+}
+
+#[test]
+fn only_rows_in_bags_are_trained_on() {
+    let (rows, labels) = data(600);
+    let partition = bagging::random(600, &bagging::Sizes::Fixed(5), 5).unwrap();
+    let bags = Bags::from_labels(partition, &labels, 2).unwrap();
+    let bagging::Split { train: kept, .. } = bagging::split(&bags, 0.5, 1).unwrap();
+    let (model, _) = train(&lbfgs(), &rows, &mut EasyLlp::new(&kept));
+
+    // The same bags over a table that has no other rows.
+    let chosen = kept.rows();
+    let mut buffer = rows.buffer(chosen.len());
+    let batch = rows.gather(&chosen, &mut buffer);
+    let fewer = Rows::new(batch.dense, batch.categories, rows.cardinalities().to_vec()).unwrap();
+    let place = |row: &u32| u32::try_from(chosen.binary_search(row).unwrap()).unwrap();
+    let lists = (0..kept.n_bags()).map(|bag| kept.members(bag).iter().map(place).collect::<Vec<_>>());
+    let partition = Partition::new(chosen.len(), lists).unwrap();
+    let renumbered = Bags::multiclass(partition, kept.counts().to_owned(), Noise::None).unwrap();
+    assert_eq!(model, train(&lbfgs(), &fewer, &mut EasyLlp::new(&renumbered)).0);
+}
+
+#[test]
+fn refuses_what_does_not_fit_together() {
+    let (rows, labels) = data(50);
+    let loss = LossName::Logistic.training().unwrap();
+    let fit = |model: &mut LinearModel, rule: &mut dyn TargetRule| {
+        lbfgs().fit(model, &rows, rule, loss).unwrap_err()
+    };
+    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+    assert!(matches!(fit(&mut model, &mut Labels::new(&labels[1..], 2).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut model, &mut Labels::new(&labels, 3).unwrap()), Error::Shape { .. }));
+    let mut narrow = LinearModel::new(2, &[4, 7], 2).unwrap();
+    assert!(matches!(fit(&mut narrow, &mut Labels::new(&labels, 2).unwrap()), Error::Shape { .. }));
+}
+
+#[test]
+fn running_away_is_told_and_leaves_the_last_good_weights() {
+    let rows =
+        Rows::dense(Array2::from_shape_fn((64, 1), |(row, _)| if row % 2 == 0 { 1e30_f32 } else { -1e30 }))
+            .unwrap();
+    let labels: Vec<u32> = (0..64).map(|row| row % 2).collect();
+    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+    let settings = Adam { learning_rate: 1e12, epochs: 5, batch_size: 8, average: false, ..Adam::default() };
+    let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 0 };
+    let loss = LossName::Squared.training().unwrap();
+    let error = trainer.fit(&mut model, &rows, &mut Labels::new(&labels, 2).unwrap(), loss).unwrap_err();
+    assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error:?}");
+    assert!(model.weights().iter().chain(model.intercept()).all(|weight| weight.is_finite()));
+}
