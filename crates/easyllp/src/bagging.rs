@@ -101,6 +101,7 @@ pub fn split(bags: &Bags, held_out_share: f64, seed: u64) -> Result<Split> {
     if bags.n_bags() < 2 {
         return Err(Error::TooFewBags { what: "a split", needed: 2, got: bags.n_bags() });
     }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
     let n_held_out = (bags.n_bags() as f64 * held_out_share).round() as usize;
     let n_held_out = n_held_out.clamp(1, bags.n_bags() - 1);
     let order = shuffled_bags(bags, seed);

@@ -250,7 +250,7 @@ fn centred(weights: BagWeights, bags: &Bags) -> Result<Line> {
 /// Bag weights up to a factor, the largest being one.
 fn relative_weights(weights: BagWeights, bags: &Bags) -> Result<Vec<f64>> {
     let sizes = bags.sizes().map(|size| size as f64);
-    let mut relative: Vec<f64> = match weights {
+    let relative: Vec<f64> = match weights {
         BagWeights::Equal => vec![1.0; bags.n_bags()],
         BagWeights::Size => sizes.collect(),
         BagWeights::Variance { rho } => {
@@ -274,8 +274,7 @@ fn relative_weights(weights: BagWeights, bags: &Bags) -> Result<Vec<f64>> {
         }
     };
     let largest = relative.iter().copied().fold(0.0, f64::max);
-    relative.iter_mut().for_each(|weight| *weight /= largest);
-    Ok(relative)
+    Ok(relative.into_iter().map(|weight| weight / largest).collect())
 }
 
 /// The class that a uniform draw from [0, 1) falls on.

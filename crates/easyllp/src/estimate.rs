@@ -19,7 +19,7 @@
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use crate::metrics::brier_share;
-use crate::predictions::Predictions;
+use crate::predictions::{Predictions, Reader};
 use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -109,17 +109,14 @@ impl<'b> Estimator<'b> {
     }
 
     /// Intervals for another scope.
+    #[must_use]
     pub fn scope(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }
 
     /// The mean over rows of g(row, own class), for any function of a row's index and a class.
     pub fn mean(&self, g: impl Fn(usize, usize) -> f64 + Sync) -> Estimate {
-        let sums = self.sums(
-            || (),
-            |(), row, line| line.g.iter_mut().enumerate().for_each(|(class, value)| *value = g(row, class)),
-        );
-        self.mean_of(&sums)
+        self.mean_with_control(g, |_, _| 0.0)
     }
 
     /// The same with a control q(row, class), a guess at the row's label that sums to one over the classes.
@@ -130,7 +127,8 @@ impl<'b> Estimator<'b> {
     ) -> Estimate {
         let sums = self.sums(
             || (),
-            |(), row, line| {
+            |(), _| (),
+            |(), _, row, line| {
                 line.g.iter_mut().enumerate().for_each(|(class, value)| *value = g(row, class));
                 line.q.iter_mut().enumerate().for_each(|(class, value)| *value = q(row, class));
             },
@@ -142,13 +140,9 @@ impl<'b> Estimator<'b> {
     pub fn log_loss(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
         predictions.check_probabilities()?;
-        let sums = self.sums(
-            || predictions.reader(),
-            |reader, row, line| {
-                reader.log_losses(row, line.g);
-                line.q.iter_mut().zip(line.g.iter()).for_each(|(q, loss)| *q = (-loss).exp());
-            },
-        );
+        let sums = self.sums_of(predictions, |reader, place, line| {
+            reader.probabilities_and_log_losses(place, line.q, line.g);
+        });
         Ok(self.mean_of(&sums).clipped(0.0, f64::INFINITY))
     }
 
@@ -156,7 +150,7 @@ impl<'b> Estimator<'b> {
     pub fn brier(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
         predictions.check_probabilities()?;
-        let sums = self.sums(|| predictions.reader(), |reader, row, line| reader.probabilities(row, line.q));
+        let sums = self.sums_of(predictions, |reader, place, line| reader.probabilities(place, line.q));
         let share = brier_share(self.bags.n_classes());
         Ok(self.squared_form(&sums, share).clipped(0.0, 2.0 * share))
     }
@@ -164,7 +158,7 @@ impl<'b> Estimator<'b> {
     /// Share of rows whose class the scores do not speak for.
     pub fn error(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
-        let sums = self.sums(|| predictions.reader(), |reader, row, line| reader.decision(row, line.q));
+        let sums = self.sums_of(predictions, |reader, place, line| reader.decision(place, line.q));
         Ok(self.squared_form(&sums, 0.5).clipped(0.0, 1.0))
     }
 
@@ -173,8 +167,24 @@ impl<'b> Estimator<'b> {
         Ok(self.error(predictions)?.complement())
     }
 
+    /// The same sums where g and q come from predictions.
+    fn sums_of(&self, predictions: &Predictions, fill: impl Fn(&Reader, usize, &mut Line) + Sync) -> Sums {
+        self.sums(
+            || predictions.reader(),
+            |reader, members| reader.load(members.iter().map(|&row| row as usize)),
+            |reader, place, _, line| fill(reader, place, line),
+        )
+    }
+
     /// One pass over the rows: for each bag the sums of q·g, of g and of q.
-    fn sums<R>(&self, reader: impl Fn() -> R + Sync, fill: impl Fn(&mut R, usize, &mut Line) + Sync) -> Sums {
+    ///
+    /// `load` sees a few members of a bag, and `fill` then writes g and q of each, by its place among them and its row.
+    fn sums<R>(
+        &self,
+        reader: impl Fn() -> R + Sync,
+        load: impl Fn(&mut R, &[u32]) + Sync,
+        fill: impl Fn(&R, usize, usize, &mut Line) + Sync,
+    ) -> Sums {
         /// Bags that one thread takes at a time.
         const CHUNK: usize = 256;
         let bags = self.bags;
@@ -194,13 +204,20 @@ impl<'b> Estimator<'b> {
         chunks.for_each(|(chunk, ((mut own, mut g_sums), mut q_sums))| {
             let mut reader = reader();
             let (mut g, mut q) = (vec![0.0; n_classes], vec![0.0; n_classes]);
-            for place in 0..own.len() {
-                for &row in bags.members(chunk * CHUNK + place) {
-                    fill(&mut reader, row as usize, &mut Line { g: &mut g, q: &mut q });
-                    for class in 0..n_classes {
-                        own[place] += q[class] * g[class];
-                        g_sums[[place, class]] += g[class];
-                        q_sums[[place, class]] += q[class];
+            let lines = own.iter_mut().zip(g_sums.rows_mut()).zip(q_sums.rows_mut());
+            for (bag, ((own, mut g_sums), mut q_sums)) in lines.enumerate() {
+                let contiguous = "lines of a matrix by rows";
+                let g_sums = g_sums.as_slice_mut().expect(contiguous);
+                let q_sums = q_sums.as_slice_mut().expect(contiguous);
+                for members in bags.members(chunk * CHUNK + bag).chunks(Reader::AT_ONCE) {
+                    load(&mut reader, members);
+                    for (place, &row) in members.iter().enumerate() {
+                        fill(&reader, place, row as usize, &mut Line { g: &mut g, q: &mut q });
+                        for (((g, q), g_sum), q_sum) in g.iter().zip(&q).zip(&mut *g_sums).zip(&mut *q_sums) {
+                            *own += q * g;
+                            *g_sum += g;
+                            *q_sum += q;
+                        }
                     }
                 }
             }

@@ -166,7 +166,10 @@ impl Loss for Logistic {
     }
 
     fn values(&self, scores: &[f64], out: &mut [f64]) {
-        column_values(scores, out, |f| [softplus(f), softplus(-f)]);
+        column_values(scores, out, |f| {
+            let rest = (-f.abs()).exp().ln_1p();
+            [f.max(0.0) + rest, (-f).max(0.0) + rest]
+        });
     }
 }
 
@@ -326,7 +329,7 @@ impl Link {
             (Self::Margin, _) => return Err(Error::NoProbabilities),
             (Self::Logit, [score]) => [out[0], out[1]] = [sigmoid(-score), sigmoid(*score)],
             (Self::Identity, [score]) => {
-                [out[0], out[1]] = [1.0 - score.clamp(0.0, 1.0), score.clamp(0.0, 1.0)]
+                [out[0], out[1]] = [1.0 - score.clamp(0.0, 1.0), score.clamp(0.0, 1.0)];
             }
             (Self::Logit, _) => {
                 let total = log_sum_exp(scores);
@@ -342,6 +345,29 @@ impl Link {
         Ok(())
     }
 
+    /// The probability of each class and −log of it, for less than the price of both.
+    pub(crate) fn probabilities_and_log_losses(
+        self,
+        scores: &[f64],
+        probabilities: &mut [f64],
+        log_losses: &mut [f64],
+    ) -> Result<()> {
+        if let (Self::Logit, [score]) = (self, scores) {
+            let small = (-score.abs()).exp();
+            let rest = small.ln_1p();
+            let [unlikely, likely] = [small / (1.0 + small), 1.0 / (1.0 + small)];
+            let (q, loss) = ([unlikely, likely], [score.abs() + rest, rest]);
+            let class_0_is_likely = usize::from(*score < 0.0);
+            for class in 0..2 {
+                probabilities[class] = q[class ^ class_0_is_likely];
+                log_losses[class] = loss[class ^ class_0_is_likely];
+            }
+            return Ok(());
+        }
+        self.probabilities(scores, probabilities)?;
+        self.log_losses(scores, log_losses)
+    }
+
     /// −log of the probability of each class, without going through the probability where the score says it directly.
     pub fn log_losses(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
         if self == Self::Logit {
@@ -349,7 +375,9 @@ impl Link {
         } else {
             self.probabilities(scores, out)?;
             // A probability of zero would cost an infinite loss, and so would one row that it happens to.
-            out.iter_mut().for_each(|p| *p = -p.max(1e-15).ln());
+            for p in out {
+                *p = -p.max(1e-15).ln();
+            }
         }
         Ok(())
     }
@@ -529,6 +557,23 @@ mod tests {
         Link::Identity.probabilities(&[-1.0, 0.5, 0.75], &mut three).unwrap();
         assert!((three[0]).abs() < 1e-12 && (three[2] - 0.6).abs() < 1e-12);
         assert_eq!(Link::Margin.probabilities(&[0.0], &mut two).unwrap_err(), Error::NoProbabilities);
+        for link in [Link::Logit, Link::Identity] {
+            for scores in [vec![0.3], vec![-2.0], vec![0.0], vec![0.2, -0.7, 1.5]] {
+                let mut values = [[0.0; 3]; 4];
+                let n_classes = scores.len().max(2);
+                let [q, loss, both_q, both_loss] = &mut values[..] else { unreachable!("four lines") };
+                link.probabilities(&scores, &mut q[..n_classes]).unwrap();
+                link.log_losses(&scores, &mut loss[..n_classes]).unwrap();
+                let (both_q, both_loss) = (&mut both_q[..n_classes], &mut both_loss[..n_classes]);
+                link.probabilities_and_log_losses(&scores, both_q, both_loss).unwrap();
+                for class in 0..n_classes {
+                    assert!(
+                        (both_q[class] - q[class]).abs() < 1e-15
+                            && (both_loss[class] - loss[class]).abs() < 1e-15
+                    );
+                }
+            }
+        }
         assert_eq!(Link::Logit.class(&[1.0, 3.0, 3.0]), 1);
     }
 

@@ -7,8 +7,8 @@ use crate::predictions::{Predictions, Reader};
 /// Mean −log probability of the true class.
 pub fn log_loss(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     predictions.check_probabilities()?;
-    mean(predictions, labels, |reader, row, label, classes| {
-        reader.log_losses(row, classes);
+    mean(predictions, labels, |reader, place, label, classes| {
+        reader.log_losses(place, classes);
         classes[label]
     })
 }
@@ -17,8 +17,8 @@ pub fn log_loss(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
 pub fn brier(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     predictions.check_probabilities()?;
     let share = brier_share(predictions.n_classes());
-    mean(predictions, labels, |reader, row, label, classes| {
-        reader.probabilities(row, classes);
+    mean(predictions, labels, |reader, place, label, classes| {
+        reader.probabilities(place, classes);
         classes[label] -= 1.0;
         share * classes.iter().map(|difference| difference * difference).sum::<f64>()
     })
@@ -26,16 +26,16 @@ pub fn brier(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
 
 /// Share of rows whose class the scores speak for.
 pub fn accuracy(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
-    mean(predictions, labels, |reader, row, label, classes| {
-        reader.decision(row, classes);
+    mean(predictions, labels, |reader, place, label, classes| {
+        reader.decision(place, classes);
         classes[label]
     })
 }
 
 /// Share of rows of a class that the scores speak for that class: its recall. None if no row is of that class.
 pub fn recall(predictions: &Predictions, labels: &[u32], class: u32) -> Result<Option<f64>> {
-    let found = mean(predictions, labels, |reader, row, label, classes| {
-        reader.decision(row, classes);
+    let found = mean(predictions, labels, |reader, place, label, classes| {
+        reader.decision(place, classes);
         f64::from(u8::from(label == class as usize)) * classes[label]
     })?;
     let share = labels.iter().filter(|&&label| label == class).count() as f64 / labels.len() as f64;
@@ -50,17 +50,20 @@ pub(crate) fn brier_share(n_classes: usize) -> f64 {
 fn mean(
     predictions: &Predictions,
     labels: &[u32],
-    of_row: impl Fn(&mut Reader, usize, usize, &mut [f64]) -> f64,
+    of_row: impl Fn(&Reader, usize, usize, &mut [f64]) -> f64,
 ) -> Result<f64> {
     check_length("labels, one a scored row", predictions.n_rows(), labels.len())?;
     check_labels(labels, predictions.n_classes())?;
     let mut reader = predictions.reader();
     let mut classes = vec![0.0; predictions.n_classes()];
-    let sum: f64 = labels
-        .iter()
-        .enumerate()
-        .map(|(row, &label)| of_row(&mut reader, row, label as usize, &mut classes))
-        .sum();
+    let mut sum = 0.0;
+    for (block, labels) in labels.chunks(Reader::AT_ONCE).enumerate() {
+        let start = block * Reader::AT_ONCE;
+        reader.load(start..start + labels.len());
+        for (place, &label) in labels.iter().enumerate() {
+            sum += of_row(&reader, place, label as usize, &mut classes);
+        }
+    }
     Ok(sum / labels.len() as f64)
 }
 
@@ -87,7 +90,7 @@ mod tests {
         let scores = array![[0.0, 2f32.ln(), 0.0], [2f32.ln(), 0.0, 0.0]];
         let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
         let close = |got: f64, expected: f64| assert!((got - expected).abs() < 1e-6, "{got} {expected}");
-        close(log_loss(&predictions, &[1, 2]).unwrap(), (2f64.ln() + 4f64.ln()) / 2.0);
+        close(log_loss(&predictions, &[1, 2]).unwrap(), 8f64.ln() / 2.0);
         close(brier(&predictions, &[1, 2]).unwrap(), (0.375 + (0.25 + 0.0625 + 0.5625)) / 2.0);
         close(accuracy(&predictions, &[1, 2]).unwrap(), 0.5);
         assert_eq!(recall(&predictions, &[1, 2], 0).unwrap(), None);

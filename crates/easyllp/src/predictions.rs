@@ -49,42 +49,60 @@ impl<'s> Predictions<'s> {
         if self.link == Link::Margin { Err(Error::NoProbabilities) } else { Ok(()) }
     }
 
-    /// A reader of single rows, with space of its own.
+    /// A reader of a few rows at a time, with space of its own.
     pub(crate) fn reader(&self) -> Reader<'s> {
-        Reader { predictions: *self, scores: vec![0.0; self.scores.ncols()] }
+        Reader { predictions: *self, scores: Vec::new() }
     }
 }
 
-/// Reads what is said of one row after the other.
+/// Reads what is said of a few rows at a time: their scores are fetched together, which hides how far apart they lie.
 pub(crate) struct Reader<'s> {
     predictions: Predictions<'s>,
     scores: Vec<f64>,
 }
 
 impl Reader<'_> {
-    fn load(&mut self, row: usize) -> Link {
-        for (score, stored) in self.scores.iter_mut().zip(self.predictions.scores.row(row)) {
-            *score = f64::from(*stored);
+    /// Rows that are worth fetching together.
+    pub(crate) const AT_ONCE: usize = 64;
+
+    /// Fetches the scores of these rows; the methods below know them by their place here.
+    pub(crate) fn load(&mut self, rows: impl Iterator<Item = usize>) {
+        self.scores.clear();
+        let scores = &self.predictions.scores;
+        if scores.ncols() == 1 {
+            self.scores.extend(rows.map(|row| f64::from(scores[[row, 0]])));
+        } else {
+            rows.for_each(|row| self.scores.extend(scores.row(row).iter().copied().map(f64::from)));
         }
-        self.predictions.link
+    }
+
+    fn at(&self, place: usize) -> (Link, &[f64]) {
+        let width = self.predictions.scores.ncols();
+        (self.predictions.link, &self.scores[place * width..][..width])
     }
 
     /// One for the class that the scores speak for, zero for the others.
-    pub(crate) fn decision(&mut self, row: usize, out: &mut [f64]) {
-        let link = self.load(row);
+    pub(crate) fn decision(&self, place: usize, out: &mut [f64]) {
+        let (link, scores) = self.at(place);
         out.fill(0.0);
-        out[link.class(&self.scores)] = 1.0;
+        out[link.class(scores)] = 1.0;
     }
 
     /// The probability of each class; the caller has checked that there is one.
-    pub(crate) fn probabilities(&mut self, row: usize, out: &mut [f64]) {
-        let link = self.load(row);
-        link.probabilities(&self.scores, out).expect("checked: the link gives probabilities");
+    pub(crate) fn probabilities(&self, place: usize, out: &mut [f64]) {
+        let (link, scores) = self.at(place);
+        link.probabilities(scores, out).expect("checked: the link gives probabilities");
     }
 
     /// −log of the probability of each class; the caller has checked that there is one.
-    pub(crate) fn log_losses(&mut self, row: usize, out: &mut [f64]) {
-        let link = self.load(row);
-        link.log_losses(&self.scores, out).expect("checked: the link gives probabilities");
+    pub(crate) fn log_losses(&self, place: usize, out: &mut [f64]) {
+        let (link, scores) = self.at(place);
+        link.log_losses(scores, out).expect("checked: the link gives probabilities");
+    }
+
+    /// Both of the former at once.
+    pub(crate) fn probabilities_and_log_losses(&self, place: usize, q: &mut [f64], losses: &mut [f64]) {
+        let (link, scores) = self.at(place);
+        link.probabilities_and_log_losses(scores, q, losses).expect("checked: the link gives probabilities");
     }
 }

@@ -22,7 +22,7 @@ impl LabelPrior {
     const SLACK: f64 = 1e-6;
 
     /// A prior known from elsewhere: at least two probabilities that sum to 1.
-    pub fn known(mut classes: Vec<f64>) -> Result<Self> {
+    pub fn known(classes: Vec<f64>) -> Result<Self> {
         check_classes(classes.len())?;
         if let Some(class) = classes.iter().position(|p| !(0.0..=1.0).contains(p)) {
             return Err(Error::PriorOutOfRange { class, value: classes[class] });
@@ -31,8 +31,7 @@ impl LabelPrior {
         if (sum - 1.0).abs() > Self::SLACK {
             return Err(Error::PriorDoesNotSum { sum });
         }
-        classes.iter_mut().for_each(|p| *p /= sum);
-        Ok(Self(classes))
+        Ok(Self(classes.into_iter().map(|p| p / sum).collect()))
     }
 
     /// A known prior of the positive class.

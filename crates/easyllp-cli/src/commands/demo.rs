@@ -1,17 +1,18 @@
 //! `easyllp demo`: the whole flow on embedded data, with the truth beside what bags alone can tell.
 
+mod report;
+
 use crate::output::{print, thousands};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use comfy_table::{CellAlignment, Table, presets};
 use easyllp::method::{Event, Naive};
 use easyllp::table::{Encoder, EncoderOptions};
 use easyllp::{
-    Bags, EasyLlp, Estimate, Estimator, Lbfgs, LinearModel, LossName, Model, Optimizer, Predictions, Rows,
-    TargetRule, TrainLog, Trainer, bagging, datasets, metrics,
+    Bags, EasyLlp, Estimator, Lbfgs, LinearModel, LossName, Model, Optimizer, Predictions, Rows, TargetRule,
+    Trainer, bagging, datasets, metrics,
 };
+use report::{Course, Figure, ModelReport, PartSize, Report, TrainedOn};
 use serde::Serialize;
-use std::fmt::Write;
 use std::num::NonZeroUsize;
 
 /// Train on embedded data: with row labels, the naive way, and with EasyLLP.
@@ -29,11 +30,11 @@ pub(crate) struct DemoArgs {
     task: Option<Task>,
 
     /// Rows in a bag
-    #[arg(long, short = 'k', value_name = "K", default_value = "16")]
+    #[arg(long, short = 'k', value_name = "K", default_value = "16", value_parser = parse_count)]
     bag_size: NonZeroUsize,
 
     /// Penalty l2/2·‖w‖² on the weights; by default 40 divided by the number of labels: of rows, or of bags
-    #[arg(long, value_name = "L2", value_parser = parse_l2)]
+    #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
     l2: Option<f64>,
 
     /// Seed of the bags
@@ -41,7 +42,7 @@ pub(crate) struct DemoArgs {
     seed: u64,
 
     /// Threads; by default one a core. The result does not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
     /// Print JSON for machines instead of the table
@@ -75,6 +76,10 @@ fn parse_task(text: &str) -> Result<Task, String> {
     }
 }
 
+fn parse_count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "a whole number of at least 1 is needed".into())
+}
+
 fn parse_l2(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(l2) if l2 >= 0.0 && f64::is_finite(l2) => Ok(l2),
@@ -92,13 +97,13 @@ impl Task {
         }
     }
 
-    /// What a row of class 1 is, where there are two classes.
+    /// What rows of class 1 are, where there are two classes.
     fn positive(self) -> Option<String> {
         match self {
-            Self::EvenVsOdd => Some("even".into()),
-            Self::DigitVsRest(digit) => Some(format!("a {digit}")),
+            Self::EvenVsOdd => Some("Even digits".into()),
+            Self::DigitVsRest(digit) => Some(format!("{digit}s")),
             Self::Digits => None,
-            Self::Over50K => Some("earning over 50K".into()),
+            Self::Over50K => Some("People over 50K".into()),
         }
     }
 
@@ -143,7 +148,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&report)?))
     } else {
-        print(&report.text(task))
+        print(&report.text(task.positive().as_deref()))
     }
 }
 
@@ -152,27 +157,15 @@ fn report(args: &DemoArgs, task: Task) -> Result<Report> {
     let (train, test) = read_and_bag(args, task)?;
     let mut models = Vec::new();
     for trained_on in [TrainedOn::RowLabels, TrainedOn::Naive, TrainedOn::EasyLlp] {
-        let mut event;
-        let mut naive;
-        let mut easyllp;
-        let rule: &mut dyn TargetRule = match trained_on {
-            TrainedOn::RowLabels => {
-                event = Event::new(&train.labels, task.n_classes())?;
-                &mut event
-            }
-            TrainedOn::Naive => {
-                naive = Naive::new(&train.bags);
-                &mut naive
-            }
-            TrainedOn::EasyLlp => {
-                easyllp = EasyLlp::new(&train.bags);
-                &mut easyllp
-            }
+        let mut rule: Box<dyn TargetRule> = match trained_on {
+            TrainedOn::RowLabels => Box::new(Event::new(&train.labels, task.n_classes())?),
+            TrainedOn::Naive => Box::new(Naive::new(&train.bags)),
+            TrainedOn::EasyLlp => Box::new(EasyLlp::new(&train.bags)),
         };
         let n_labels =
             if trained_on == TrainedOn::RowLabels { train.labels.len() } else { train.bags.n_bags() };
         let l2 = args.l2.unwrap_or(PENALTY / n_labels as f64);
-        models.push(train_and_evaluate(trained_on, rule, l2, &train.rows, &test)?);
+        models.push(train_and_evaluate(trained_on, &mut *rule, l2, &train.rows, &test)?);
     }
     let size = |part: &Part| PartSize { rows: part.rows.n_rows(), bags: part.bags.n_bags() };
     Ok(Report {
@@ -245,136 +238,6 @@ fn train_and_evaluate(
         },
         recall,
         l2,
-        training: Course::of(&training),
+        training: Course { iterations: training.epochs.len(), stopped: training.stopped },
     })
 }
-
-#[derive(Debug, Serialize)]
-struct Report {
-    version: &'static str,
-    dataset: Source,
-    task: String,
-    bag_size: usize,
-    seed: u64,
-    train: PartSize,
-    test: PartSize,
-    models: Vec<ModelReport>,
-}
-
-#[derive(Debug, Serialize)]
-struct PartSize {
-    rows: usize,
-    bags: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum TrainedOn {
-    RowLabels,
-    Naive,
-    #[serde(rename = "easyllp")]
-    EasyLlp,
-}
-
-impl TrainedOn {
-    fn name(self) -> &'static str {
-        match self {
-            Self::RowLabels => "row labels",
-            Self::Naive => "bags, naive",
-            Self::EasyLlp => "bags, EasyLLP",
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct ModelReport {
-    trained_on: TrainedOn,
-    log_loss: Figure,
-    brier: Figure,
-    accuracy: Figure,
-    /// Share of the positive test rows that are called positive.
-    recall: Option<f64>,
-    l2: f64,
-    training: Course,
-}
-
-/// A figure of the test rows.
-#[derive(Debug, Serialize)]
-struct Figure {
-    #[serde(rename = "true")]
-    truth: f64,
-    from_bags: Estimate,
-}
-
-#[derive(Debug, Serialize)]
-struct Course {
-    iterations: usize,
-    stopped: easyllp::Stop,
-}
-
-impl Course {
-    fn of(log: &TrainLog) -> Self {
-        Self { iterations: log.epochs.len(), stopped: log.stopped }
-    }
-}
-
-impl Report {
-    fn text(&self, task: Task) -> String {
-        let mut text = format!(
-            "{}, {}: {} training rows in {} bags of {}, {} test rows in {} bags\n\n",
-            if self.dataset == Source::Adult { "Adult" } else { "optdigits" },
-            self.task,
-            thousands(self.train.rows),
-            thousands(self.train.bags),
-            self.bag_size,
-            thousands(self.test.rows),
-            thousands(self.test.bags),
-        );
-        let _ = writeln!(text, "{}\n", self.table());
-        let _ = writeln!(text, "{}", READING);
-        if let Some(positive) = task.positive() {
-            let found: Vec<String> = self
-                .models
-                .iter()
-                .filter_map(|model| {
-                    Some(format!("{:.0} % ({})", 100.0 * model.recall?, model.trained_on.name()))
-                })
-                .collect();
-            if !found.is_empty() {
-                let _ = writeln!(text, "Of the test rows {positive}, the models find {}.", found.join(", "));
-            }
-        }
-        text
-    }
-
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header(["", "trained on", "true", "from bags", "95 % interval"]);
-        let figures: [(&str, fn(&ModelReport) -> &Figure); 3] =
-            [("log loss", |m| &m.log_loss), ("Brier", |m| &m.brier), ("accuracy", |m| &m.accuracy)];
-        for (name, figure) in figures {
-            let lines = |line: &dyn Fn(&ModelReport) -> String| {
-                self.models.iter().map(line).collect::<Vec<_>>().join("\n")
-            };
-            table.add_row([
-                name.to_owned(),
-                lines(&|model| model.trained_on.name().to_owned()),
-                lines(&|model| format!("{:.3}", figure(model).truth)),
-                lines(&|model| format!("{:.3}", figure(model).from_bags.value)),
-                lines(&|model| {
-                    format!("{:.3} to {:.3}", figure(model).from_bags.low, figure(model).from_bags.high)
-                }),
-            ]);
-        }
-        for column in table.column_iter_mut().skip(2) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        table
-    }
-}
-
-const READING: &str = "\
-Log loss and Brier judge probabilities, and there the naive way fails: what it says of a row hardly leaves the
-overall share of positives, even where, as on a balanced task, it ranks rows about as well as EasyLLP.
-\"From bags\" saw the counts of the test bags and not one row label; 19 in 20 such intervals cover the truth.";

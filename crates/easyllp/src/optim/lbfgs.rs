@@ -145,7 +145,9 @@ fn descent(gradient: &[f64], past: &VecDeque<Pair>) -> Vec<f64> {
     }
     if let Some(last) = past.back() {
         let scale = last.curvature / dot(&last.change, &last.change);
-        direction.iter_mut().for_each(|d| *d *= scale);
+        for d in &mut direction {
+            *d *= scale;
+        }
     }
     for (pair, share) in past.iter().zip(shares.into_iter().rev()) {
         let back = dot(&pair.change, &direction) / pair.curvature;

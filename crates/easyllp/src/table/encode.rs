@@ -78,6 +78,7 @@ pub struct ColumnEncoder {
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::unsafe_derive_deserialize, reason = "the only unsafe is inside ndarray's s! macro")]
 pub struct Encoder {
     columns: Vec<ColumnEncoder>,
 }
@@ -189,7 +190,9 @@ fn fit_column(column: &Column, options: EncoderOptions) -> ColumnEncoding {
         }
         Column::Categorical { dictionary, codes } => {
             let mut used = vec![false; dictionary.len()];
-            codes.iter().for_each(|&code| used[code as usize] = true);
+            for &code in codes {
+                used[code as usize] = true;
+            }
             let mut values: Vec<String> = dictionary
                 .iter()
                 .zip(used)

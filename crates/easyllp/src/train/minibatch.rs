@@ -51,7 +51,7 @@ pub(super) fn fit<M: Model>(
         for (batch, members) in order.chunks(batch_size).enumerate() {
             let n_chunks = members.len().div_ceil(CHUNK);
             let work = |(chunk, members): (&mut Chunk<M>, &[u32])| {
-                chunk.learn(&*model, rows, members, &targets, loss)
+                chunk.learn(&*model, rows, members, &targets, loss);
             };
             if rayon::current_num_threads() == 1 {
                 chunks.iter_mut().zip(members.chunks(CHUNK)).for_each(work);

@@ -66,7 +66,7 @@ fn two_classes_are_exact_over_all_dealings() {
         assert_close(got, 1.0 - metrics::accuracy(&predictions, &labels).unwrap(), "error");
         for g in [
             |row: usize, class: usize| (row * class) as f64,
-            |row, class| (row as f64 + 0.5).powi(class as i32),
+            |row, class| (row as f64 + 0.5).powf(class as f64),
         ] {
             let truth = (0..6).map(|row| g(row, labels[row] as usize)).sum::<f64>() / 6.0;
             assert_close(mean(&|e| e.mean(g)), truth, "mean of g");

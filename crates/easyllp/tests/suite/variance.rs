@@ -16,7 +16,7 @@ fn loss_1(x: f64) -> f64 {
 
 /// The risk E[ℓ(y)] of that population: E[x] + E[2px (3 − 3x)].
 fn risk(p: f64) -> f64 {
-    0.5 + 2.0 * p * (3.0 / 2.0 - 3.0 / 3.0)
+    0.5 + 2.0 * p * (3.0 / 2.0 - 1.0)
 }
 
 struct Sample {

@@ -1,0 +1,19 @@
+.PHONY: demo test lint bench doc
+
+demo:
+	cargo run --release -- demo
+
+# The benches crate has no tests; lint checks that it builds.
+test:
+	cargo test --workspace --exclude easyllp-benches
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+bench:
+	cargo bench --package easyllp-benches
+
+doc:
+	cargo doc --workspace --no-deps --open

@@ -1,0 +1,127 @@
+//! The program as a user meets it. Digits are masked in snapshots: they may depend on the processor.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fmt::Write;
+use std::process::Stdio;
+
+fn easyllp(arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("easyllp"));
+    command.args(arguments);
+    command
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = easyllp(arguments).arg("--json").assert().success();
+    serde_json::from_slice(&output.get_output().stdout).expect("valid JSON")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = easyllp(arguments).assert().success().stderr("");
+    String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
+}
+
+fn model<'r>(report: &'r Value, trained_on: &str) -> &'r Value {
+    let models = report["models"].as_array().expect("a list of models");
+    models.iter().find(|model| model["trained_on"] == trained_on).expect("a model of this name")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn the_table_is_as_documented() {
+    insta::with_settings!({filters => vec![(r"-?\d+\.\d{3}", "#.###"), (r"\b\d+ % \(", "## % (")]}, {
+        insta::assert_snapshot!(stdout(&["demo"]));
+    });
+}
+
+#[test]
+fn intervals_of_the_default_run_contain_the_truth() {
+    for arguments in [&["demo"][..], &["demo", "--dataset", "adult"]] {
+        let report = json(arguments);
+        for model in report["models"].as_array().expect("a list of models") {
+            for figure in ["log_loss", "brier", "accuracy"] {
+                let figure = &model[figure];
+                let (low, high) = (number(&figure["from_bags"]["low"]), number(&figure["from_bags"]["high"]));
+                assert!((low..=high).contains(&number(&figure["true"])), "{arguments:?}: {model:#}");
+            }
+        }
+    }
+}
+
+#[test]
+fn easyllp_beats_the_naive_way_where_it_should() {
+    let report = json(&["demo", "--task", "0-vs-rest"]);
+    let (naive, easyllp) = (model(&report, "naive"), model(&report, "easyllp"));
+    assert!(number(&naive["recall"]) < 0.05, "{naive:#}");
+    assert!(number(&easyllp["recall"]) > 0.75, "{easyllp:#}");
+    assert!(number(&easyllp["log_loss"]["true"]) < 0.5 * number(&naive["log_loss"]["true"]));
+    let ten = json(&["demo", "--task", "digits", "--bag-size", "4"]);
+    assert!(number(&model(&ten, "easyllp")["accuracy"]["true"]) > 0.8);
+}
+
+#[test]
+fn bags_of_one_are_full_supervision() {
+    let report = json(&["demo", "--bag-size", "1"]);
+    let [labels, easyllp] = ["row_labels", "easyllp"].map(|name| model(&report, name));
+    for figure in ["log_loss", "brier", "accuracy"] {
+        assert_eq!(labels[figure], easyllp[figure]);
+        let (truth, from_bags) =
+            (number(&labels[figure]["true"]), number(&labels[figure]["from_bags"]["value"]));
+        assert!((truth - from_bags).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn threads_do_not_change_a_byte() {
+    assert_eq!(stdout(&["demo", "--json", "--threads", "1"]), stdout(&["demo", "--json", "--threads", "2"]));
+    assert_ne!(stdout(&["demo", "--json", "--seed", "1"]), stdout(&["demo", "--json", "--seed", "2"]));
+}
+
+#[test]
+fn bad_input_gets_one_clear_message_and_its_exit_code() {
+    let cases: [&[&str]; 9] = [
+        &[],
+        &["dmeo"],
+        &["demo", "--bag-size", "0"],
+        &["demo", "--bag-size", "many"],
+        &["demo", "--l2", "-1"],
+        &["demo", "--task", "10-vs-rest"],
+        &["demo", "--dataset", "mnist"],
+        &["demo", "--dataset", "adult", "--task", "digits"],
+        &["demo", "--bag-size", "2000"],
+    ];
+    let mut table = String::new();
+    for arguments in cases {
+        let output = easyllp(arguments).output().expect("the program runs");
+        assert!(output.stdout.is_empty(), "data of a failure: {arguments:?}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        let first = message.lines().find(|line| !line.is_empty()).unwrap_or_default();
+        let code = output.status.code().expect("no signal");
+        let _ = writeln!(table, "easyllp {}\n  {code}: {first}", arguments.join(" "));
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn help_and_version_are_there() {
+    insta::assert_snapshot!(stdout(&["--help"]));
+    insta::assert_snapshot!(stdout(&["demo", "--help"]));
+    assert_eq!(stdout(&["--version"]), format!("easyllp {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("easyllp"))
+        .args(["demo", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty());
+}
