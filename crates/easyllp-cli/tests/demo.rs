@@ -37,6 +37,23 @@ fn the_table_is_as_documented() {
     });
 }
 
+/// The README shows a run of the program: its words are those of today.
+#[test]
+fn the_readme_shows_this_very_output() {
+    let readme = include_str!("../../../README.md");
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .filter(|word| !word.contains('.'))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert!(
+        words(readme).contains(&words(&stdout(&["demo"]))),
+        "run the demo and put its output into README.md"
+    );
+}
+
 #[test]
 fn intervals_of_the_default_run_contain_the_truth() {
     for arguments in [&["demo"][..], &["demo", "--dataset", "adult"]] {

@@ -97,3 +97,8 @@ pub use predictions::Predictions;
 pub use prior::LabelPrior;
 pub use rows::{RowBatch, RowBuffer, Rows};
 pub use train::{EpochLog, Event, Optimizer, Stop, TrainLog, Trainer};
+
+/// The README's example is run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
