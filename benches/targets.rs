@@ -1,4 +1,4 @@
-//! Soft targets for ten million rows in bags of 64, on one core. The peer is `memset` of as many bytes.
+//! Soft targets for ten million rows in bags of 64, on one core. The peer is a `fill` of as many bytes.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use easyllp::{Bags, Correction, Noise, Partition, Targets, bagging};

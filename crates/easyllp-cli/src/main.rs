@@ -11,16 +11,18 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = Args::parse(); // exits with 2 and a message of its own
-    let done = match &args.command {
+    let done = Args::try_parse().map_err(anyhow::Error::from).and_then(|args| match &args.command {
         Command::Demo(demo) => commands::demo::run(demo),
-    };
+    });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("easyllp: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => match error.downcast_ref::<clap::Error>() {
+            Some(usage) => output::usage(usage),
+            None => {
+                eprintln!("easyllp: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
     }
 }

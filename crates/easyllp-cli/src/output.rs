@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
 
 /// Writes text to stdout.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -15,6 +16,25 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Answers a command line that is no order to work: help in full on stdout, a mistake in one line on stderr.
+pub(crate) fn usage(answer: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NothingSaid;
+    if !answer.use_stderr() || answer.kind() == NothingSaid {
+        // Where even help cannot be printed there is nobody to tell.
+        let _ = answer.print();
+    } else {
+        let text = answer.render().to_string();
+        let lines =
+            text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+        let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+        eprintln!(
+            "easyllp: {}; see --help",
+            words.join(" ").trim_start_matches("error: ").replace(" tip: ", "; ")
+        );
+    }
+    ExitCode::from(if answer.use_stderr() { 2 } else { 0 })
 }
 
 /// A count with commas between thousands.

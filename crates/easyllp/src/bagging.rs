@@ -75,6 +75,7 @@ pub fn random(n_rows: usize, sizes: &Sizes, seed: u64) -> Result<Partition> {
 
 /// Puts rows with equal keys into one bag; bags come in the order of their keys, which are returned too.
 pub fn by_key<K: Ord + Clone>(keys: &[K]) -> Result<(Vec<K>, Partition)> {
+    row_count(keys.len())?;
     let mut groups: BTreeMap<&K, Vec<u32>> = BTreeMap::new();
     for (row, key) in (0..).zip(keys) {
         groups.entry(key).or_default().push(row);

@@ -11,6 +11,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 /// Marks a row that is in no bag.
 pub(crate) const NO_BAG: u32 = u32::MAX;
 
+/// Beyond this, counts and noise are mistakes, and sums of them would lose the unit.
+const LARGEST_COUNT: f64 = 1e12;
+
 /// Row indices dealt into bags: no bag is empty, no row is in two; a row may be in none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
@@ -65,9 +68,9 @@ impl Partition {
             return Err(Error::Shape { what: "bags, at most one a row", expected, got });
         }
         let mut offsets = vec![0; n_bags + 1];
-        for &bag in bag_of_row {
+        for (row, &bag) in bag_of_row.iter().enumerate() {
             if bag as usize >= n_bags {
-                return Err(Error::Shape { what: "bag numbers below", expected: n_bags, got: bag as usize });
+                return Err(Error::BagOutOfRange { row, bag, n_bags });
             }
             offsets[bag as usize + 1] += 1;
         }
@@ -102,8 +105,8 @@ impl Partition {
     }
 
     fn select(&self, bags: &[usize]) -> Result<Self> {
-        if let Some(&got) = bags.iter().find(|&&bag| bag >= self.n_bags()) {
-            return Err(Error::Shape { what: "bag numbers below", expected: self.n_bags(), got });
+        if let Some(&bag) = bags.iter().find(|&&bag| bag >= self.n_bags()) {
+            return Err(Error::NoSuchBag { bag, n_bags: self.n_bags() });
         }
         Self::new(self.bag_of_row.len(), bags.iter().map(|&bag| self.members(bag)))
     }
@@ -222,8 +225,8 @@ impl Bags {
         check_classes(counts.ncols())?;
         if let Some(scales) = noise.scales() {
             check_length("noise scales, one a bag", n_bags, scales.len())?;
-            if let Some(bag) = scales.iter().position(|scale| !(scale.is_finite() && *scale >= 0.0)) {
-                return Err(Error::NoiseScale { bag, scale: scales[bag] });
+            if let Some(bag) = scales.iter().position(|scale| !(0.0..=LARGEST_COUNT).contains(scale)) {
+                return Err(Error::NoiseScale { bag, scale: scales[bag], limit: LARGEST_COUNT });
             }
         }
         for (bag, mut line) in counts.rows_mut().into_iter().enumerate() {
@@ -231,8 +234,8 @@ impl Bags {
             // Of two columns made from one count, the reported one is the last: look there first.
             for class in (0..line.len()).rev() {
                 let count = line[class];
-                if !count.is_finite() {
-                    return Err(Error::CountNotFinite { bag, class, count });
+                if count.is_nan() || count.abs() > LARGEST_COUNT {
+                    return Err(Error::CountNotFinite { bag, class, count, limit: LARGEST_COUNT });
                 }
                 if noise.variance(bag) > 0.0 {
                     continue;
@@ -321,6 +324,11 @@ impl Bags {
     /// The noise that was declared.
     pub fn noise(&self) -> &Noise {
         &self.noise
+    }
+
+    /// Whether noise was declared on any bag.
+    pub fn has_noise(&self) -> bool {
+        self.count_variances.iter().any(|variance| *variance > 0.0)
     }
 
     /// The variance that noise leaves in each class count of the bag.

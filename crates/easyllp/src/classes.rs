@@ -20,9 +20,16 @@ pub(crate) fn columns(n_classes: usize) -> Range<usize> {
     if n_classes == 2 { 1..2 } else { 0..n_classes }
 }
 
-/// Refuses a task of less than two classes.
+/// More classes than any report has: what a forged or mistaken number is caught by.
+const MOST_CLASSES: usize = 1 << 16;
+
+/// Refuses a task of less than two classes, or of an absurd number.
 pub(crate) fn check_classes(n_classes: usize) -> Result<()> {
-    if n_classes < 2 { Err(Error::TooFewClasses { n_classes }) } else { Ok(()) }
+    match n_classes {
+        0 | 1 => Err(Error::TooFewClasses { n_classes }),
+        2..=MOST_CLASSES => Ok(()),
+        _ => Err(Error::TooManyClasses { n_classes, limit: MOST_CLASSES }),
+    }
 }
 
 /// Refuses labels that are not below the number of classes.

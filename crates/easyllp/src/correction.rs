@@ -36,7 +36,7 @@ use crate::classes::{check_labels, columns, n_columns};
 use crate::error::{Error, Result, check_length};
 use crate::prior::LabelPrior;
 use crate::seed::{Stream, stream};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rand::RngExt;
 
 /// How much say each bag has in a centred correction.
@@ -116,9 +116,35 @@ impl Targets {
         Ok(targets)
     }
 
+    /// Any finite targets, one line a row: one column for two classes, else one a class.
+    pub fn from_values(values: Array2<f32>) -> Result<Self> {
+        let targets = Self(values);
+        targets.check_finite()?;
+        Ok(targets)
+    }
+
     /// The targets, one line a row.
     pub fn values(&self) -> ArrayView2<'_, f32> {
         self.0.view()
+    }
+
+    /// The targets, to be written; training refuses those that are not finite.
+    pub fn values_mut(&mut self) -> ArrayViewMut2<'_, f32> {
+        self.0.view_mut()
+    }
+
+    /// Refuses targets of another table or another task.
+    pub(crate) fn check(&self, n_rows: usize, n_classes: usize) -> Result<()> {
+        check_length("rows of targets", n_rows, self.0.nrows())?;
+        check_length("columns of targets", n_columns(n_classes), self.0.ncols())
+    }
+
+    /// Refuses targets that nothing can be trained towards.
+    pub(crate) fn check_finite(&self) -> Result<()> {
+        match self.0.indexed_iter().find(|(_, target)| !target.is_finite()) {
+            Some(((row, column), &value)) => Err(Error::TargetNotFinite { row, column, value }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -133,10 +159,8 @@ impl Correction {
     /// Soft targets, into space that is there already.
     pub fn soft_into(&self, bags: &Bags, out: &mut Targets) -> Result<()> {
         let line = self.line(bags)?;
-        let columns = columns(bags.n_classes());
-        check_length("rows of targets", bags.n_rows(), out.0.nrows())?;
-        check_length("columns of targets", columns.len(), out.0.ncols())?;
-        for (class, mut column) in columns.zip(out.0.columns_mut()) {
+        out.check(bags.n_rows(), bags.n_classes())?;
+        for (class, mut column) in columns(bags.n_classes()).zip(out.0.columns_mut()) {
             // Bags first, then rows in their order: the few bag values stay in cache, and writing is sequential.
             let of_bag: Vec<f32> =
                 (0..bags.n_bags()).map(|bag| line.target(bag, class, bags.proportion(bag, class))).collect();
@@ -167,8 +191,10 @@ impl Correction {
             }
         }
         let line = self.line(bags)?;
+        out.check(bags.n_rows(), bags.n_classes())?;
         for (&bag, mut targets) in bags.bag_of_row().iter().zip(out.0.rows_mut()) {
             if bag == NO_BAG {
+                targets.fill(0.0);
                 continue;
             }
             let drawn = draw_class(bags, bag as usize, rng.random());
@@ -242,8 +268,10 @@ fn centred(weights: BagWeights, bags: &Bags) -> Result<Line> {
     }
     let f = (n_rows - 1.0) / (n_rows - weighed_rows / total);
     let pooled = bags.pooled_proportions();
-    let level =
-        weighed.iter().zip(&pooled).map(|(counts, p)| p - f * (counts - p * weighed_rows) / total).collect();
+    // Where all weights are one, h is zero; computed, it would come out as a rounding error.
+    let is_equal = weights_of_bags.iter().all(|weight| (weight - 1.0).abs() <= 0.0);
+    let shift = |counts: f64, p: f64| if is_equal { 0.0 } else { f * (counts - p * weighed_rows) / total };
+    let level = weighed.iter().zip(&pooled).map(|(&counts, &p)| p - shift(counts, p)).collect();
     Ok(Line { slopes: slopes(f), level, origin: pooled })
 }
 

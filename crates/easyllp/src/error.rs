@@ -26,6 +26,8 @@ pub enum Error {
     FeatureNotFinite { row: usize, column: usize, value: f32 },
     #[error("row {row} has category {id} in field {field}, which has only {cardinality} categories")]
     CategoryOutOfRange { row: usize, field: usize, id: u32, cardinality: u32 },
+    #[error("field {field} has {got} categories, but the model was made for {expected}")]
+    Cardinality { field: usize, expected: u32, got: u32 },
     #[error("{what}: expected {expected}, got {got}")]
     Shape { what: &'static str, expected: usize, got: usize },
     #[error("column `{column}` is missing from the table")]
@@ -34,7 +36,11 @@ pub enum Error {
     ColumnTwice { column: String },
     #[error("column `{column}` is {got}, but the encoder was fitted on a {expected} one")]
     ColumnKind { column: String, expected: &'static str, got: &'static str },
-    #[error("column `{column}` has {value} in row {row}: numbers must be finite")]
+    #[error("column `{column}` has lists without a number")]
+    EmptyLists { column: String },
+    #[error("column `{column}` has numbers so large that they cannot be standardised")]
+    NumbersTooLarge { column: String },
+    #[error("column `{column}` has {value} in row {row}: numbers must be finite, or missing")]
     NumberNotFinite { column: String, row: usize, value: f64 },
     #[error("column `{column}` has code {code} in row {row}, but its dictionary has {len} entries")]
     CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
@@ -46,12 +52,20 @@ pub enum Error {
     EmptyBag { bag: usize },
     #[error("bag {bag} holds row {row}, but there are only {n_rows} rows")]
     RowOutOfRange { bag: usize, row: u32, n_rows: usize },
+    #[error("row {row} is in bag {bag}, but there are only {n_bags} bags")]
+    BagOutOfRange { row: usize, bag: u32, n_bags: usize },
+    #[error("bag {bag} is asked for, but there are only {n_bags}")]
+    NoSuchBag { bag: usize, n_bags: usize },
     #[error("row {row} is in bag {first} and again in bag {second}: a row belongs to one bag")]
     RowTwice { row: u32, first: usize, second: usize },
-    #[error("counts of {n_classes} classes: at least 2 are needed")]
+    #[error("a task of {n_classes} classes: at least 2 are needed")]
     TooFewClasses { n_classes: usize },
-    #[error("bag {bag} reports {count} rows of class {class}: a count must be a finite number")]
-    CountNotFinite { bag: usize, class: usize, count: f64 },
+    #[error("a task of {n_classes} classes: at most {limit} are served")]
+    TooManyClasses { n_classes: usize, limit: usize },
+    #[error(
+        "bag {bag} reports {count} rows of class {class}: a count is a finite number of at most {limit:e}"
+    )]
+    CountNotFinite { bag: usize, class: usize, count: f64, limit: f64 },
     #[error(
         "bag {bag} reports {count} rows of class {class}: without declared noise a count is a whole number"
     )]
@@ -60,8 +74,8 @@ pub enum Error {
     CountOutOfRange { bag: usize, class: usize, count: f64, size: usize },
     #[error("bag {bag} has {size} rows but its class counts sum to {counted}")]
     CountsDoNotSum { bag: usize, size: usize, counted: f64 },
-    #[error("bag {bag} declares noise of scale {scale}: a scale is finite and not negative")]
-    NoiseScale { bag: usize, scale: f64 },
+    #[error("bag {bag} declares noise of scale {scale}: a scale lies in 0 to {limit:e}")]
+    NoiseScale { bag: usize, scale: f64, limit: f64 },
     #[error("row {row} has label {label}, but there are only {n_classes} classes")]
     LabelOutOfRange { row: usize, label: u32, n_classes: usize },
     #[error("{what} needs at least {needed} bags, got {got}")]
@@ -77,6 +91,9 @@ pub enum Error {
     )]
     NoSurrogate { bag: usize, proportion: f64 },
 
+    #[error("row {row} has a target of {value} in column {column}: targets must be finite")]
+    TargetNotFinite { row: usize, column: usize, value: f32 },
+
     // Training
     #[error("{name} is {value}: it must be {expected}")]
     Setting { name: &'static str, value: String, expected: &'static str },
@@ -86,9 +103,22 @@ pub enum Error {
     NotConvex { loss: &'static str },
     #[error("L-BFGS serves linear models only: use Adam")]
     NotLinear,
+    #[error("{loss} loss serves two classes, not {n_classes}: use softmax")]
+    BinaryLoss { loss: &'static str, n_classes: usize },
+    #[error(
+        "the corrected loss has no minimum: it fell to {loss} in iteration {iteration} and falls on; raise l2; the \
+         model holds the last weights"
+    )]
+    Unbounded { iteration: usize, loss: f64 },
+    #[error("{value} in line {line}, column {column} of {block}: parameters must be finite")]
+    ParameterNotFinite { block: &'static str, line: usize, column: usize, value: f32 },
+    #[error("no row has a target")]
+    NoTargets,
+    #[error("row {row} is to be trained on, but there are only {n_rows} rows")]
+    TrainingRowOutOfRange { row: u32, n_rows: usize },
     #[error(
         "training ran away in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
-         weight decay; the model holds the last good weights"
+         weight decay; the model holds the weights of the last good epoch"
     )]
     Diverged { epoch: usize, batch: usize, loss: f64 },
 

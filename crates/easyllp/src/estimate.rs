@@ -168,7 +168,11 @@ impl<'b> Estimator<'b> {
     }
 
     /// The same sums where g and q come from predictions.
-    fn sums_of(&self, predictions: &Predictions, fill: impl Fn(&Reader, usize, &mut Line) + Sync) -> Sums {
+    fn sums_of(
+        &self,
+        predictions: &Predictions,
+        fill: impl Fn(&Reader, usize, &mut RowValues) + Sync,
+    ) -> Sums {
         self.sums(
             || predictions.reader(),
             |reader, members| reader.load(members.iter().map(|&row| row as usize)),
@@ -183,7 +187,7 @@ impl<'b> Estimator<'b> {
         &self,
         reader: impl Fn() -> R + Sync,
         load: impl Fn(&mut R, &[u32]) + Sync,
-        fill: impl Fn(&R, usize, usize, &mut Line) + Sync,
+        fill: impl Fn(&R, usize, usize, &mut RowValues) + Sync,
     ) -> Sums {
         /// Bags that one thread takes at a time.
         const CHUNK: usize = 256;
@@ -212,7 +216,7 @@ impl<'b> Estimator<'b> {
                 for members in bags.members(chunk * CHUNK + bag).chunks(Reader::AT_ONCE) {
                     load(&mut reader, members);
                     for (place, &row) in members.iter().enumerate() {
-                        fill(&reader, place, row as usize, &mut Line { g: &mut g, q: &mut q });
+                        fill(&reader, place, row as usize, &mut RowValues { g: &mut g, q: &mut q });
                         for (((g, q), g_sum), q_sum) in g.iter().zip(&q).zip(&mut *g_sums).zip(&mut *q_sums) {
                             *own += q * g;
                             *g_sum += g;
@@ -258,12 +262,7 @@ impl<'b> Estimator<'b> {
             n_bags / (n_bags - 1.0) * (0..bags.n_bags()).map(|bag| influence(bag).powi(2)).sum::<f64>();
         if self.scope == Scope::TheseRows {
             // The pooled residual is no chance for these rows, but for the noise in it.
-            let n_classes = bags.n_classes() as f64;
-            let middle = g.sum() / n_classes;
-            let contrast: f64 =
-                g.iter().map(|g| (g - middle).powi(2)).sum::<f64>() * n_classes / (n_classes - 1.0);
-            variance += contrast * (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum::<f64>()
-                / n_rows.powi(2);
+            variance += self.pooled_noise(&g);
         }
         self.t_interval(value, variance.sqrt())
     }
@@ -292,7 +291,7 @@ impl<'b> Estimator<'b> {
         }
         let within: f64 = squares.iter().sum();
         let mut value = share * residual.dot(&residual) + within;
-        if (0..bags.n_bags()).any(|bag| bags.count_variance(bag) > 0.0) {
+        if bags.has_noise() {
             let total: f64 = (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum();
             let by_size: f64 =
                 (0..bags.n_bags()).map(|bag| bags.count_variance(bag) / bags.size(bag) as f64).sum();
@@ -302,36 +301,77 @@ impl<'b> Estimator<'b> {
             let of_bags = squares[bag] - within / n_bags;
             if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
         };
-        let seen =
+        let mut seen =
             n_bags / (n_bags - 1.0) * (0..bags.n_bags()).map(|bag| influence(bag).powi(2)).sum::<f64>();
+        if self.scope == Scope::TheseRows {
+            seen += self.pooled_noise(&(&residual * (2.0 * share)));
+        }
         // Bag means are near normal, so squares vary by at least this much; few bags may happen to show less.
-        let pairs = 1.0 - bags.sizes().map(|size| 1.0 / size as f64).sum::<f64>() / n_bags;
-        let normal = 2.0 * within * within * pairs / ((n_bags - 1.0) * (n_classes - 1.0));
-        self.square_interval(value, seen.max(normal).sqrt())
+        let singles = bags.sizes().map(|size| 1.0 / size as f64).sum::<f64>() / n_bags;
+        let normal = 2.0 * (1.0 - singles) / ((n_bags - 1.0) * (n_classes - 1.0));
+        let variance = seen.max(normal * within * within);
+        if bags.has_noise() {
+            return self.t_interval(value, variance.sqrt());
+        }
+        self.square_interval(value, variance, normal, singles / n_bags)
+    }
+
+    /// The variance that noise gives to the pooled counts' share of a sum with these weights of the classes.
+    fn pooled_noise(&self, weights: &Array1<f64>) -> f64 {
+        let bags = self.bags;
+        let n_classes = bags.n_classes() as f64;
+        let middle = weights.sum() / n_classes;
+        // Class counts of a bag sum to its size, so only differences between the weights matter.
+        let contrast = weights.iter().map(|weight| (weight - middle).powi(2)).sum::<f64>() * n_classes
+            / (n_classes - 1.0);
+        contrast * (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum::<f64>()
+            / (bags.n_members() as f64).powi(2)
+    }
+
+    fn t_quantile(&self) -> f64 {
+        let t = StudentsT::new(0.0, 1.0, self.bags.n_bags() as f64 - 1.0).expect("two bags or more");
+        t.inverse_cdf(0.5 + 0.5 * self.level)
     }
 
     fn t_interval(&self, value: f64, standard_error: f64) -> Estimate {
-        let t = StudentsT::new(0.0, 1.0, self.bags.n_bags() as f64 - 1.0).expect("two bags or more");
-        let reach = t.inverse_cdf(0.5 + 0.5 * self.level) * standard_error;
+        let reach = self.t_quantile() * standard_error;
         Estimate { value, standard_error, low: value - reach, high: value + reach }
     }
 
-    /// A sum of squares is distributed like a multiple of χ², its degrees of freedom being those that give it the
-    /// standard error seen (Satterthwaite 1946).
-    fn square_interval(&self, value: f64, standard_error: f64) -> Estimate {
-        let freedom = 2.0 * (value / standard_error).powi(2);
-        if value <= 0.0 || !(1.0..1e6).contains(&freedom) {
-            return self.t_interval(value, standard_error);
+    /// An interval for a mean of squares, whose variance is `normal`·θ² from bag means that are near normal, and the
+    /// rest from single rows, which is near proportional to θ.
+    ///
+    /// Where bags are large the first rules: the estimate is like a multiple of χ², its degrees of freedom being those
+    /// that give it the variance seen (Satterthwaite 1946). Where they are small the second does, as it does for a share of
+    /// single rows: the interval holds all θ from which the estimate is not too far by *their* variance (Wilson 1927).
+    /// Where no bag shows a difference, `single` is the most that single rows can contribute.
+    fn square_interval(&self, value: f64, variance: f64, normal: f64, single: f64) -> Estimate {
+        let standard_error = variance.sqrt();
+        let rest = (variance - normal * value * value).max(0.0);
+        if value > 0.0 && rest < 0.5 * variance {
+            let chi = ChiSquared::new(2.0 * value * value / variance).expect("positive degrees of freedom");
+            let end = |probability: f64| value * chi.freedom() / chi.inverse_cdf(probability);
+            let tail = 0.5 - 0.5 * self.level;
+            return Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail) };
         }
-        let chi = ChiSquared::new(freedom).expect("positive degrees of freedom");
-        let end = |probability: f64| value * freedom / chi.inverse_cdf(probability);
-        let tail = 0.5 - 0.5 * self.level;
-        Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail) }
+        // (θ − value)² = t² (normal·θ² + slope·θ), a quadratic in θ.
+        let t_squared = self.t_quantile().powi(2);
+        let slope = if value > 0.0 { rest / value } else { single };
+        let leading = 1.0 - t_squared * normal;
+        let middle = 2.0 * value + t_squared * slope;
+        let root = (middle * middle - 4.0 * leading * value * value).max(0.0).sqrt();
+        let high = if leading > 0.0 { (middle + root) / (2.0 * leading) } else { f64::INFINITY };
+        Estimate {
+            value,
+            standard_error,
+            low: 2.0 * value * value / (middle + root).max(f64::MIN_POSITIVE),
+            high,
+        }
     }
 }
 
 /// g and q of one row, for each class.
-struct Line<'l> {
+struct RowValues<'l> {
     g: &'l mut [f64],
     q: &'l mut [f64],
 }
@@ -350,7 +390,7 @@ struct Sums {
 mod tests {
     use super::*;
     use crate::bags::{Noise, Partition};
-    use crate::loss::Link;
+    use crate::link::Link;
     use crate::metrics;
     use ndarray::array;
 
@@ -377,6 +417,26 @@ mod tests {
         let mean = Estimator::new(&bags).unwrap().mean(|row, class| (row * class) as f64);
         // p̂ = 1/4, ḡ₁ = 3/2, S = (1, 5), κ = 3/4: 3/8 + 3/4·[(1/4)(−2) + (−1/4)(2)] = 3/8 − 3/4
         assert!((mean.value + 0.375).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_error_seen_is_no_proof_of_none() {
+        // 500 single rows, all right: by Wilson's interval the error is at most t²/(n + t²).
+        let labels: Vec<u32> = (0..500).map(|row| row % 2).collect();
+        let scores = Array2::from_shape_fn((500, 1), |(row, _)| if row % 2 == 1 { 1.0_f32 } else { -1.0 });
+        let bags =
+            Bags::from_labels(Partition::new(500, (0..500).map(|row| [row])).unwrap(), &labels, 2).unwrap();
+        let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
+        let error = Estimator::new(&bags).unwrap().error(&predictions).unwrap();
+        assert!(error.value.abs() < 1e-12 && error.low.abs() < 1e-12);
+        assert!((error.high - 3.86 / 500.0).abs() < 1e-4, "{error:?}");
+        // One error in 100 single rows: Wilson gives 0.0018 to 0.0545; with t for the normal quantile a little wider.
+        let first = bags.select(&(0..100).collect::<Vec<_>>()).unwrap();
+        let mut scores = scores.clone();
+        scores[[7, 0]] = -1.0;
+        let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
+        let error = Estimator::new(&first).unwrap().error(&predictions).unwrap();
+        assert!((error.low - 0.0018).abs() < 2e-4 && (0.0545..0.059).contains(&error.high), "{error:?}");
     }
 
     #[test]

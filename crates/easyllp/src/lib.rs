@@ -47,8 +47,11 @@
 //! let accuracy = Estimator::new(&held_out)?.accuracy(&predictions)?;
 //! assert!(accuracy.value > 0.8);
 //!
-//! // Row labels agree, where there are any.
-//! let truth = metrics::accuracy(&predictions, &odd)?;
+//! // Where there are row labels, the truth can be looked at too: here on digits that no bag has seen.
+//! let test = encoder.encode(&digits.test.table)?;
+//! let odd: Vec<u32> = digits.test.labels.iter().map(|digit| digit % 2).collect();
+//! let scores = model.scores(&test)?;
+//! let truth = metrics::accuracy(&Predictions::new(scores.view(), loss.link())?, &odd)?;
 //! assert!(truth > 0.8);
 //! # Ok::<(), easyllp::Error>(())
 //! ```
@@ -73,6 +76,7 @@ mod prior;
 
 // TRAIN
 mod kernel;
+mod link;
 pub mod loss;
 pub mod method;
 pub mod model;
@@ -89,14 +93,15 @@ pub use classes::{n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Estimator, Scope};
-pub use loss::{Link, Loss, LossName, TrainingLoss};
+pub use link::Link;
+pub use loss::{Loss, LossName, TrainingLoss};
 pub use method::{EasyLlp, TargetRule};
 pub use model::{LinearModel, Model};
 pub use optim::{Adam, Lbfgs};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;
 pub use rows::{RowBatch, RowBuffer, Rows};
-pub use train::{EpochLog, Event, Optimizer, Stop, TrainLog, Trainer};
+pub use train::{EpochLog, Optimizer, Progress, Stop, TrainLog, Trainer};
 
 /// The README's example is run with the documentation's.
 #[cfg(doctest)]

@@ -6,6 +6,7 @@
 //! `f64`, and finite for scores far beyond ±10⁴.
 
 use crate::error::{Error, Result};
+use crate::link::Link;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
@@ -20,18 +21,6 @@ pub enum Convexity {
     Never,
 }
 
-/// What a score says of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Link {
-    /// Log odds: probabilities are the logistic function or the softmax of the scores.
-    Logit,
-    /// The probability itself, but for leaving [0, 1].
-    Identity,
-    /// A margin: its sign decides, and it gives no probability.
-    Margin,
-}
-
 /// A loss of scores and a class, to evaluate with.
 pub trait Loss: Sync {
     /// The loss's name.
@@ -42,15 +31,20 @@ pub trait Loss: Sync {
 
     /// ℓ(f, c) for every class c: two values from one score, or as many as there are scores.
     fn values(&self, scores: &[f64], out: &mut [f64]);
+
+    /// Whether it stays convex for targets outside [0, 1].
+    fn convexity(&self) -> Convexity;
+
+    /// Whether it serves two classes only.
+    fn is_binary(&self) -> bool {
+        false
+    }
 }
 
 /// A loss that can be trained with.
 pub trait TrainingLoss: Loss {
     /// The corrected loss of a row, and its derivative in each score.
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
-
-    /// Whether it stays convex for targets outside [0, 1].
-    fn convexity(&self) -> Convexity;
 
     /// The corrected loss of some rows in sum, and its derivative in each score; a line a row.
     #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
@@ -105,6 +99,8 @@ pub enum LossName {
 }
 
 impl LossName {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Logistic, Self::Softmax, Self::Squared, Self::Hinge, Self::ZeroOne];
     const CHOICES: &str = "logistic, softmax, squared, hinge, zero-one";
 
     /// The name as users write it.
@@ -143,16 +139,15 @@ impl std::str::FromStr for LossName {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Logistic, Self::Softmax, Self::Squared, Self::Hinge, Self::ZeroOne]
-            .into_iter()
-            .find(|loss| loss.as_str() == name)
-            .ok_or_else(|| Error::UnknownName { what: "loss", name: name.into(), choices: Self::CHOICES })
+        Self::ALL.into_iter().find(|loss| loss.as_str() == name).ok_or_else(|| Error::UnknownName {
+            what: "loss",
+            name: name.into(),
+            choices: Self::CHOICES,
+        })
     }
 }
 
-/// Logistic loss of a single score: ℓ(f, 1) = log(1 + e^−f), ℓ(f, 0) = log(1 + e^f).
-///
-/// With more than one score each is a class against the rest, and their losses add up.
+/// Logistic loss of a single score: ℓ(f, 1) = log(1 + e^−f), ℓ(f, 0) = log(1 + e^f). For two classes.
 #[derive(Debug, Clone, Copy)]
 pub struct Logistic;
 
@@ -163,6 +158,14 @@ impl Loss for Logistic {
 
     fn link(&self) -> Link {
         Link::Logit
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::AnyTarget
+    }
+
+    fn is_binary(&self) -> bool {
+        true
     }
 
     fn values(&self, scores: &[f64], out: &mut [f64]) {
@@ -178,10 +181,6 @@ impl TrainingLoss for Logistic {
         // ℓ(f, 1) − ℓ(f, 0) = −f, so the corrected loss is softplus(f) − A f, convex whatever A is.
         column_sum(scores, targets, derivative, |f, target| (softplus(f) - target * f, sigmoid(f) - target))
     }
-
-    fn convexity(&self) -> Convexity {
-        Convexity::AnyTarget
-    }
 }
 
 /// Cross-entropy of the softmax of C scores: ℓ(f, c) = log Σ_j e^(f_j) − f_c.
@@ -195,6 +194,10 @@ impl Loss for Softmax {
 
     fn link(&self) -> Link {
         Link::Logit
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::AnyTarget
     }
 
     fn values(&self, scores: &[f64], out: &mut [f64]) {
@@ -220,10 +223,6 @@ impl TrainingLoss for Softmax {
         }
         value
     }
-
-    fn convexity(&self) -> Convexity {
-        Convexity::AnyTarget
-    }
 }
 
 /// Squared error of the score, which is a probability then: ℓ(f, y) = (f − y)², summed over the columns.
@@ -239,6 +238,10 @@ impl Loss for Squared {
         Link::Identity
     }
 
+    fn convexity(&self) -> Convexity {
+        Convexity::AnyTarget
+    }
+
     fn values(&self, scores: &[f64], out: &mut [f64]) {
         column_values(scores, out, |f| [f * f, (f - 1.0) * (f - 1.0)]);
     }
@@ -249,10 +252,6 @@ impl TrainingLoss for Squared {
         column_sum(scores, targets, derivative, |f, target| {
             (f * f + target * (1.0 - 2.0 * f), 2.0 * (f - target))
         })
-    }
-
-    fn convexity(&self) -> Convexity {
-        Convexity::AnyTarget
     }
 }
 
@@ -271,6 +270,10 @@ impl Loss for Hinge {
         Link::Margin
     }
 
+    fn convexity(&self) -> Convexity {
+        Convexity::UnitTargets
+    }
+
     fn values(&self, scores: &[f64], out: &mut [f64]) {
         column_values(scores, out, |f| [(1.0 + f).max(0.0), (1.0 - f).max(0.0)]);
     }
@@ -284,10 +287,6 @@ impl TrainingLoss for Hinge {
             let slope_1 = if f < 1.0 { -target } else { 0.0 };
             (value, slope_0 + slope_1)
         })
-    }
-
-    fn convexity(&self) -> Convexity {
-        Convexity::UnitTargets
     }
 }
 
@@ -307,79 +306,13 @@ impl Loss for ZeroOne {
         self.link
     }
 
+    fn convexity(&self) -> Convexity {
+        Convexity::Never
+    }
+
     fn values(&self, scores: &[f64], out: &mut [f64]) {
         out.fill(1.0);
         out[self.link.class(scores)] = 0.0;
-    }
-}
-
-impl Link {
-    /// The class that the scores speak for; of equal ones the first.
-    pub fn class(self, scores: &[f64]) -> usize {
-        if let [score] = scores {
-            return usize::from(*score > if self == Self::Identity { 0.5 } else { 0.0 });
-        }
-        let best = |best: usize, class: usize| if scores[class] > scores[best] { class } else { best };
-        (1..scores.len()).fold(0, best)
-    }
-
-    /// The probability of each class: two from one score, or as many as there are scores.
-    pub fn probabilities(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
-        match (self, scores) {
-            (Self::Margin, _) => return Err(Error::NoProbabilities),
-            (Self::Logit, [score]) => [out[0], out[1]] = [sigmoid(-score), sigmoid(*score)],
-            (Self::Identity, [score]) => {
-                [out[0], out[1]] = [1.0 - score.clamp(0.0, 1.0), score.clamp(0.0, 1.0)];
-            }
-            (Self::Logit, _) => {
-                let total = log_sum_exp(scores);
-                out.iter_mut().zip(scores).for_each(|(p, f)| *p = (f - total).exp());
-            }
-            (Self::Identity, _) => {
-                let sum: f64 = scores.iter().map(|f| f.clamp(0.0, 1.0)).sum();
-                let even = 1.0 / scores.len() as f64;
-                let share = |f: &f64| if sum > 0.0 { f.clamp(0.0, 1.0) / sum } else { even };
-                out.iter_mut().zip(scores).for_each(|(p, f)| *p = share(f));
-            }
-        }
-        Ok(())
-    }
-
-    /// The probability of each class and −log of it, for less than the price of both.
-    pub(crate) fn probabilities_and_log_losses(
-        self,
-        scores: &[f64],
-        probabilities: &mut [f64],
-        log_losses: &mut [f64],
-    ) -> Result<()> {
-        if let (Self::Logit, [score]) = (self, scores) {
-            let small = (-score.abs()).exp();
-            let rest = small.ln_1p();
-            let [unlikely, likely] = [small / (1.0 + small), 1.0 / (1.0 + small)];
-            let (q, loss) = ([unlikely, likely], [score.abs() + rest, rest]);
-            let class_0_is_likely = usize::from(*score < 0.0);
-            for class in 0..2 {
-                probabilities[class] = q[class ^ class_0_is_likely];
-                log_losses[class] = loss[class ^ class_0_is_likely];
-            }
-            return Ok(());
-        }
-        self.probabilities(scores, probabilities)?;
-        self.log_losses(scores, log_losses)
-    }
-
-    /// −log of the probability of each class, without going through the probability where the score says it directly.
-    pub fn log_losses(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
-        if self == Self::Logit {
-            Softmax.values(scores, out);
-        } else {
-            self.probabilities(scores, out)?;
-            // A probability of zero would cost an infinite loss, and so would one row that it happens to.
-            for p in out {
-                *p = -p.max(1e-15).ln();
-            }
-        }
-        Ok(())
     }
 }
 
@@ -423,7 +356,7 @@ pub(crate) fn sigmoid(f: f64) -> f64 {
     if f >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
 }
 
-fn log_sum_exp(scores: &[f64]) -> f64 {
+pub(crate) fn log_sum_exp(scores: &[f64]) -> f64 {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     largest + scores.iter().map(|f| (f - largest).exp()).sum::<f64>().ln()
 }
@@ -544,37 +477,6 @@ mod tests {
                 "{name:?} bends by {outside}"
             );
         }
-    }
-
-    #[test]
-    fn links_turn_scores_into_probabilities() {
-        let mut two = [0.0; 2];
-        Link::Logit.probabilities(&[3f64.ln()], &mut two).unwrap();
-        assert!((two[1] - 0.75).abs() < 1e-12 && (two[0] - 0.25).abs() < 1e-12);
-        let mut three = [0.0; 3];
-        Link::Logit.probabilities(&[0.0, 2f64.ln(), 0.0], &mut three).unwrap();
-        assert!((three[1] - 0.5).abs() < 1e-12);
-        Link::Identity.probabilities(&[-1.0, 0.5, 0.75], &mut three).unwrap();
-        assert!((three[0]).abs() < 1e-12 && (three[2] - 0.6).abs() < 1e-12);
-        assert_eq!(Link::Margin.probabilities(&[0.0], &mut two).unwrap_err(), Error::NoProbabilities);
-        for link in [Link::Logit, Link::Identity] {
-            for scores in [vec![0.3], vec![-2.0], vec![0.0], vec![0.2, -0.7, 1.5]] {
-                let mut values = [[0.0; 3]; 4];
-                let n_classes = scores.len().max(2);
-                let [q, loss, both_q, both_loss] = &mut values[..] else { unreachable!("four lines") };
-                link.probabilities(&scores, &mut q[..n_classes]).unwrap();
-                link.log_losses(&scores, &mut loss[..n_classes]).unwrap();
-                let (both_q, both_loss) = (&mut both_q[..n_classes], &mut both_loss[..n_classes]);
-                link.probabilities_and_log_losses(&scores, both_q, both_loss).unwrap();
-                for class in 0..n_classes {
-                    assert!(
-                        (both_q[class] - q[class]).abs() < 1e-15
-                            && (both_loss[class] - loss[class]).abs() < 1e-15
-                    );
-                }
-            }
-        }
-        assert_eq!(Link::Logit.class(&[1.0, 3.0, 3.0]), 1);
     }
 
     #[test]

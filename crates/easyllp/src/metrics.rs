@@ -70,7 +70,7 @@ fn mean(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::Link;
+    use crate::link::Link;
     use ndarray::array;
 
     #[test]

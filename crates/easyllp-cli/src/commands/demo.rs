@@ -135,9 +135,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
         (Source::Optdigits, task) => task.unwrap_or(Task::EvenVsOdd),
         (Source::Adult, None) => Task::Over50K,
         (Source::Adult, Some(_)) => {
-            use clap::CommandFactory;
             let message = "--task names tasks of optdigits; adult has only one: leave --task out";
-            crate::args::Args::command().error(clap::error::ErrorKind::ArgumentConflict, message).exit()
+            return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into());
         }
     };
     if let Some(threads) = args.threads {

@@ -77,6 +77,12 @@ fn corrected_mean(line: &Line, bags: &Bags, label: Label, g: impl Fn(usize, usiz
     (0..bags.n_bags()).map(of_bag).sum::<f64>() / bags.n_members() as f64
 }
 
+/// Bags of these labels, with noise of different scales declared on their exact counts: only weights follow it.
+fn declared_noisy(exact: &Bags, partition: Partition) -> Bags {
+    let scales = (0..exact.n_bags()).map(|bag| [0.3, 2.0, 0.9][bag % 3]).collect();
+    Bags::multiclass(partition, exact.counts().to_owned(), Noise::Gaussian(scales)).unwrap()
+}
+
 #[test]
 fn centred_forms_are_exact_over_all_dealings() {
     let weights = [
@@ -92,50 +98,33 @@ fn centred_forms_are_exact_over_all_dealings() {
     {
         let n_classes = if labels.contains(&2) { 3 } else { 2 };
         for sizes in [vec![2, 2, 2], vec![1, 2, 3], vec![1, 5], vec![1, 1, 4], vec![1; 6]] {
+            let dealings: Vec<[Bags; 2]> = orders
+                .iter()
+                .map(|order| {
+                    let exact = Bags::from_labels(deal(order, &sizes), &labels, n_classes).unwrap();
+                    let noisy = declared_noisy(&exact, deal(order, &sizes));
+                    [exact, noisy]
+                })
+                .collect();
             for weights in weights {
                 for label in [Label::Soft, Label::Surrogate] {
                     for g in FUNCTIONS {
-                        let mean_over_dealings = orders
-                            .iter()
-                            .map(|order| {
-                                let bags =
-                                    Bags::from_labels(deal(order, &sizes), &labels, n_classes).unwrap();
-                                let line = centred(weights, &bags).unwrap();
-                                corrected_mean(&line, &bags, label, g)
-                            })
-                            .sum::<f64>()
-                            / orders.len() as f64;
                         let truth = (0..6).map(|row| g(row, labels[row] as usize)).sum::<f64>() / 6.0;
-                        assert!(
-                            (mean_over_dealings - truth).abs() < 1e-12,
-                            "{weights:?} {label:?} {sizes:?} {labels:?}: {mean_over_dealings} is not {truth}"
-                        );
+                        for noise in [0, 1] {
+                            let of_dealing = |bags: &[Bags; 2]| {
+                                let bags = &bags[noise];
+                                corrected_mean(&centred(weights, bags).unwrap(), bags, label, g)
+                            };
+                            let mean = dealings.iter().map(of_dealing).sum::<f64>() / orders.len() as f64;
+                            assert!(
+                                (mean - truth).abs() < 1e-12,
+                                "{weights:?} {label:?} {sizes:?} {labels:?}: {mean} is not {truth}"
+                            );
+                        }
                     }
                 }
             }
         }
-    }
-}
-
-/// Weights that follow declared noise, which differs from bag to bag: still exact, whatever they are.
-#[test]
-fn noise_aware_weights_are_exact_over_all_dealings() {
-    let orders = orders(6);
-    let labels = [0, 1, 1, 0, 0, 1];
-    for g in FUNCTIONS {
-        let mean_over_dealings = orders
-            .iter()
-            .map(|order| {
-                let exact = Bags::from_labels(deal(order, &[1, 2, 3]), &labels, 2).unwrap();
-                let positives = exact.counts().column(1).to_vec();
-                let noise = Noise::Gaussian(vec![0.3, 2.0, 0.9]);
-                let bags = Bags::binary(deal(order, &[1, 2, 3]), &positives, noise).unwrap();
-                corrected_mean(&centred(BagWeights::NoiseAware, &bags).unwrap(), &bags, Label::Soft, g)
-            })
-            .sum::<f64>()
-            / orders.len() as f64;
-        let truth = (0..6).map(|row| g(row, labels[row] as usize)).sum::<f64>() / 6.0;
-        assert!((mean_over_dealings - truth).abs() < 1e-12, "{mean_over_dealings} is not {truth}");
     }
 }
 
@@ -239,17 +228,29 @@ fn naive_targets_are_biased_as_the_paper_says() {
 
 #[test]
 fn all_bags_of_one_give_the_labels_to_the_bit() {
-    for (labels, n_classes) in [(vec![0, 1, 1, 0, 1, 0, 0], 2), (vec![2, 0, 1, 1, 3, 0, 2], 4)] {
-        let order: Vec<u32> = vec![3, 0, 6, 2, 5, 1, 4];
-        let bags = Bags::from_labels(deal(&order, &[1; 7]), &labels, n_classes).unwrap();
-        let expected = Targets::from_labels(&labels, n_classes).unwrap();
-        let prior = LabelPrior::pooled(&bags);
-        let weights =
-            [BagWeights::Equal, BagWeights::Size, BagWeights::Variance { rho: 2.3 }, BagWeights::NoiseAware];
-        let forms = weights.map(Correction::Centred).into_iter();
-        for correction in forms.chain([Correction::Naive, Correction::Paper(prior)]) {
-            assert_eq!(correction.soft(&bags).unwrap(), expected, "{correction:?}");
-            assert_eq!(correction.surrogate(&bags, 3).unwrap(), expected, "{correction:?}");
+    let weights =
+        [BagWeights::Equal, BagWeights::Size, BagWeights::Variance { rho: 2.3 }, BagWeights::NoiseAware];
+    // Every number of rows and of positives: shares such as 15/22 do not survive a multiplication by 22 in f64.
+    for n_rows in 2..60_u32 {
+        for n_positive in 0..=n_rows {
+            for n_classes in [2, 3] {
+                let label = |row: u32| if row < n_positive { 1 + row % (n_classes - 1) } else { 0 };
+                let labels: Vec<u32> = (0..n_rows).map(label).collect();
+                let order: Vec<u32> = (0..n_rows).rev().collect();
+                let bags =
+                    Bags::from_labels(deal(&order, &vec![1; labels.len()]), &labels, n_classes as usize)
+                        .unwrap();
+                let expected = Targets::from_labels(&labels, n_classes as usize).unwrap();
+                let forms = weights.map(Correction::Centred).into_iter();
+                for form in forms.chain([Correction::Naive, Correction::Paper(LabelPrior::pooled(&bags))]) {
+                    assert_eq!(form.soft(&bags).unwrap(), expected, "{form:?}: {n_positive} of {n_rows}");
+                    assert_eq!(
+                        form.surrogate(&bags, 3).unwrap(),
+                        expected,
+                        "{form:?}: {n_positive} of {n_rows}"
+                    );
+                }
+            }
         }
     }
 }

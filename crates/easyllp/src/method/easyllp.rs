@@ -62,11 +62,7 @@ impl<'b> EasyLlp<'b> {
 
     /// Any correction, soft or drawn.
     pub fn with(bags: &'b Bags, correction: Correction, draw: Draw) -> Self {
-        let rng = match draw {
-            Draw::Never => None,
-            Draw::Once { seed } | Draw::EveryEpoch { seed } => Some(stream(seed, Stream::Surrogate)),
-        };
-        Self { bags, correction, draw, rng }
+        Self { bags, correction, draw, rng: None }
     }
 }
 
@@ -84,13 +80,17 @@ impl TargetRule for EasyLlp<'_> {
     }
 
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
-        match &mut self.rng {
-            None if epoch == 0 => self.correction.soft_into(self.bags, out),
-            Some(rng) if epoch == 0 || matches!(self.draw, Draw::EveryEpoch { .. }) => {
-                self.correction.surrogate_into(self.bags, rng, out)
-            }
-            _ => Ok(()),
+        let (seed, is_due) = match self.draw {
+            Draw::Never if epoch == 0 => return self.correction.soft_into(self.bags, out),
+            Draw::Never => return Ok(()),
+            Draw::Once { seed } => (seed, epoch == 0),
+            Draw::EveryEpoch { seed } => (seed, true),
+        };
+        if epoch == 0 {
+            self.rng = None; // a second training begins with the same draws
         }
+        let rng = self.rng.get_or_insert_with(|| stream(seed, Stream::Surrogate));
+        if is_due { self.correction.surrogate_into(self.bags, rng, out) } else { Ok(()) }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) const CATEGORIES: usize = 2;
 ///
 /// let rows = Rows::dense(array![[1.0_f32, 2.0], [0.0, 1.0]])?;
 /// let mut model = LinearModel::for_rows(&rows, 2)?;
-/// model.parameters_mut().0[0].values = array![[0.5], [-1.0]];
+/// model.parameters_mut().blocks_mut()[0].set(array![[0.5], [-1.0]].view())?;
 /// assert_eq!(model.scores(&rows)?, array![[-1.5], [-1.0]]);
 /// # Ok::<(), easyllp::Error>(())
 /// ```
@@ -51,13 +51,19 @@ impl LinearModel {
                 expected: "one that fits in 32 bits",
             })?;
         }
-        let block = |name, n_lines, updates, decays| Block {
-            name,
-            values: Array2::zeros((n_lines, n_scores)),
-            updates,
-            decays,
+        // More numbers than any machine holds are a mistake, and no allocation should be tried for them.
+        if n_dense.checked_mul(n_scores).is_none_or(|n_weights| n_weights > 1 << 40) {
+            let value = n_dense.to_string();
+            return Err(Error::Setting {
+                name: "number of dense features",
+                value,
+                expected: "one that fits in memory",
+            });
+        }
+        let block = |name, n_lines, updates, decays| {
+            Block::new(name, Array2::zeros((n_lines, n_scores)), updates, decays)
         };
-        let parameters = Parameters(vec![
+        let parameters = Parameters::new(vec![
             block("weights", n_dense, Updates::Dense, true),
             block("intercept", 1, Updates::Dense, false),
             block("categories", n_categories as usize, Updates::Touched, true),
@@ -98,10 +104,11 @@ impl Model for LinearModel {
     fn check(&self, rows: &Rows) -> Result<()> {
         check_length("dense features", self.weights().nrows(), rows.n_dense())?;
         check_length("categorical fields", self.cardinalities.len(), rows.n_fields())?;
-        for (&expected, &got) in self.cardinalities.iter().zip(rows.cardinalities()) {
-            check_length("categories in a field", expected as usize, got as usize)?;
+        let mut fields = self.cardinalities.iter().zip(rows.cardinalities()).enumerate();
+        match fields.find(|(_, (expected, got))| expected != got) {
+            Some((field, (&expected, &got))) => Err(Error::Cardinality { field, expected, got }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn parameters(&self) -> &Parameters {

@@ -1,9 +1,11 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
 mod linear;
+mod objective;
 mod parameters;
 
 pub use linear::LinearModel;
+pub(crate) use objective::Objective;
 pub(crate) use parameters::BlockGradient;
 pub use parameters::{Block, Gradient, Parameters, Touched, Updates};
 

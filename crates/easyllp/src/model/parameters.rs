@@ -1,6 +1,7 @@
 //! The numbers of a model and their gradient, in blocks: what a model shares with an optimiser.
 
-use ndarray::Array2;
+use crate::error::{Error, Result, check_length};
+use ndarray::{Array2, ArrayView2};
 
 /// How a block's gradient comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,24 +12,69 @@ pub enum Updates {
     Touched,
 }
 
-/// One matrix of parameters.
+/// One matrix of parameters, contiguous by lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// What the block is, as stored and shown.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) values: Array2<f32>,
+    pub(crate) updates: Updates,
+    pub(crate) decays: bool,
+}
+
+impl Block {
+    /// A block of parameters under the name by which it is stored and shown. Weight decay and l2 are for weights, not
+    /// for intercepts: `decays` says which this is.
+    pub fn new(name: &'static str, values: Array2<f32>, updates: Updates, decays: bool) -> Self {
+        Self { name, values: values.as_standard_layout().into_owned(), updates, decays }
+    }
+
+    /// What the block is.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The parameters.
-    pub values: Array2<f32>,
-    /// How its gradient comes.
-    pub updates: Updates,
-    /// Whether weight decay and l2 apply: to weights, not to intercepts.
-    pub decays: bool,
+    pub fn values(&self) -> ArrayView2<'_, f32> {
+        self.values.view()
+    }
+
+    /// Other parameters of the same shape, all finite.
+    pub fn set(&mut self, values: ArrayView2<f32>) -> Result<()> {
+        check_length("lines of a block", self.values.nrows(), values.nrows())?;
+        check_length("columns of a block", self.values.ncols(), values.ncols())?;
+        if let Some(((line, column), &value)) = values.indexed_iter().find(|(_, value)| !value.is_finite()) {
+            return Err(Error::ParameterNotFinite { block: self.name, line, column, value });
+        }
+        self.values.assign(&values);
+        Ok(())
+    }
 }
 
 /// All parameters of a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parameters(pub Vec<Block>);
+pub struct Parameters(pub(crate) Vec<Block>);
 
 impl Parameters {
+    /// These blocks, in this order.
+    pub fn new(blocks: Vec<Block>) -> Self {
+        Self(blocks)
+    }
+
+    /// The blocks, in order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.0
+    }
+
+    /// The blocks, to be changed.
+    pub fn blocks_mut(&mut self) -> &mut [Block] {
+        &mut self.0
+    }
+
+    /// Whether every parameter is a finite number.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.0.iter().all(|block| block.values.iter().all(|value| value.is_finite()))
+    }
+
     /// How many numbers there are.
     pub fn len(&self) -> usize {
         self.0.iter().map(|block| block.values.len()).sum()
@@ -115,12 +161,12 @@ impl Gradient {
 
     /// The sum of all squares.
     pub(crate) fn squared_norm(&self) -> f64 {
-        let square = |values: &[f32]| values.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>();
+        let square = |g: &f32| f64::from(*g).powi(2);
         self.0
             .iter()
             .map(|block| match block {
-                BlockGradient::Dense(values) => values.as_slice().map_or(0.0, square),
-                BlockGradient::Touched(lines) => square(&lines.values),
+                BlockGradient::Dense(values) => values.iter().map(square).sum::<f64>(),
+                BlockGradient::Touched(lines) => lines.values.iter().map(square).sum(),
             })
             .sum()
     }

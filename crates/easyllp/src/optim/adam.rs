@@ -1,7 +1,7 @@
 //! Adam (Kingma & Ba 2015) with decoupled weight decay, gradient clipping and averaged weights.
 //!
 //! Lines of a table that a batch does not touch are left alone, moments included ("lazy" Adam), so that a step costs
-//! what it touches; weight decay reaches such a line when it is next touched.
+//! what it touches. Weight decay reaches a line only in the steps that touch it: what it missed is not made up for.
 
 use super::check_setting;
 use crate::error::{Error, Result};
@@ -56,12 +56,15 @@ impl Adam {
         };
         count("number of epochs", self.epochs)?;
         count("batch size", self.batch_size)?;
-        check_setting("learning rate", self.learning_rate, self.learning_rate > 0.0, "positive")?;
+        // Limits at which f32 still holds what becomes of a setting.
+        let is_rate = self.learning_rate > 0.0 && self.learning_rate <= 1e6;
+        check_setting("learning rate", self.learning_rate, is_rate, "positive, at most 1e6")?;
         for (name, beta) in [("beta1", self.beta1), ("beta2", self.beta2)] {
             check_setting(name, beta, (0.0..1.0).contains(&beta), "at least 0 and below 1")?;
         }
-        check_setting("epsilon", self.epsilon, self.epsilon > 0.0, "positive")?;
-        check_setting("weight decay", self.weight_decay, self.weight_decay >= 0.0, "at least 0")?;
+        check_setting("epsilon", self.epsilon, self.epsilon >= 1e-30, "at least 1e-30")?;
+        let shrinks = self.weight_decay >= 0.0 && self.weight_decay * self.learning_rate <= 1.0;
+        check_setting("weight decay", self.weight_decay, shrinks, "at least 0, at most 1/learning rate")?;
         if let Some(norm) = self.clip_norm {
             check_setting("clipping norm", norm, norm > 0.0, "positive")?;
         }
@@ -284,7 +287,10 @@ mod tests {
             change(&mut settings);
             settings.check().unwrap_err().to_string()
         };
-        assert_eq!(refused(|adam| adam.learning_rate = -1.0), "learning rate is -1: it must be positive");
+        assert_eq!(
+            refused(|adam| adam.learning_rate = -1.0),
+            "learning rate is -1: it must be positive, at most 1e6"
+        );
         assert_eq!(refused(|adam| adam.beta2 = 1.0), "beta2 is 1: it must be at least 0 and below 1");
         assert_eq!(refused(|adam| adam.epochs = 0), "number of epochs is 0: it must be at least 1");
         assert!(refused(|adam| adam.clip_norm = Some(0.0)).starts_with("clipping norm"));

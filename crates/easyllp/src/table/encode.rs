@@ -27,18 +27,20 @@ impl Default for EncoderOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnEncoding {
-    /// (x − mean)/scale, where scale is the standard deviation, or one for a column that does not vary.
+    /// (x − mean)/scale, or 0 for a column that did not vary. A missing number is put at the mean.
     Standardise {
-        /// The mean.
+        /// The mean of the numbers that are there.
         mean: f64,
-        /// The scale.
+        /// Their standard deviation; 0 if they do not vary.
         scale: f64,
+        /// Whether a second feature says that the number is missing: so if one was when the encoder was fitted.
+        flags_missing: bool,
     },
     /// (x − its mean)/scale, with one scale for all entries of the list: what hardly varies stays small.
     StandardiseVector {
         /// The mean of each entry.
         means: Vec<f64>,
-        /// The root of the entries' mean variance, or one where nothing varies.
+        /// The root of the entries' mean variance; 0 if nothing varies.
         scale: f64,
     },
     /// The place in this sorted list, from 1; 0 is any other value.
@@ -89,11 +91,10 @@ impl Encoder {
         if options.hash_buckets == 0 {
             return Err(Error::Setting { name: "hash buckets", value: "0".into(), expected: "at least 1" });
         }
-        let mut columns: Vec<ColumnEncoder> = table
-            .columns()
-            .iter()
-            .map(|(name, column)| ColumnEncoder { name: name.clone(), encoding: fit_column(column, options) })
-            .collect();
+        let fit = |(name, column): &(String, Column)| {
+            Ok(ColumnEncoder { name: name.clone(), encoding: fit_column(name, column, options)? })
+        };
+        let mut columns = table.columns().iter().map(fit).collect::<Result<Vec<ColumnEncoder>>>()?;
         columns.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Self { columns })
     }
@@ -104,7 +105,6 @@ impl Encoder {
     }
 
     /// Features of a table's rows. Columns that the encoder does not know are passed over.
-    #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
     pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
         let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
         let n_fields = self.columns.iter().filter(|column| column.encoding.n_dense() == 0).count();
@@ -114,19 +114,22 @@ impl Encoder {
         let mut place = 0;
         for ColumnEncoder { name, encoding } in &self.columns {
             match (encoding, table.column(name)?) {
-                (ColumnEncoding::Standardise { mean, scale }, Column::Numeric(values)) => {
-                    let feature = dense.column_mut(place);
-                    feature
-                        .into_iter()
-                        .zip(values)
-                        .for_each(|(to, value)| *to = ((value - mean) / scale) as f32);
+                (&ColumnEncoding::Standardise { mean, scale, flags_missing }, Column::Numeric(values)) => {
+                    for (feature, &value) in dense.column_mut(place).iter_mut().zip(values) {
+                        *feature = if value.is_nan() { 0.0 } else { standardised(value, mean, scale) };
+                    }
+                    if flags_missing {
+                        for (flag, value) in dense.column_mut(place + 1).iter_mut().zip(values) {
+                            *flag = f32::from(u8::from(value.is_nan()));
+                        }
+                    }
                 }
                 (ColumnEncoding::StandardiseVector { means, scale }, Column::Vector(values)) => {
                     check_length("numbers in a list", means.len(), values.ncols())?;
                     let mut features = dense.slice_mut(s![.., place..place + means.len()]);
                     for (features, values) in features.rows_mut().into_iter().zip(values.rows()) {
                         for ((to, value), mean) in features.into_iter().zip(values).zip(means) {
-                            *to = ((f64::from(*value) - mean) / scale) as f32;
+                            *to = standardised(f64::from(*value), *mean, *scale);
                         }
                     }
                 }
@@ -144,6 +147,11 @@ impl Encoder {
                     return Err(Error::ColumnKind { column: name.clone(), expected, got });
                 }
             }
+            let features = dense.slice(s![.., place..place + encoding.n_dense()]);
+            if let Some(((row, _), value)) = features.indexed_iter().find(|(_, value)| !value.is_finite()) {
+                let value = f64::from(*value);
+                return Err(Error::NumberNotFinite { column: name.clone(), row, value });
+            }
             place += encoding.n_dense();
         }
         Rows::new(dense, categories, cardinalities)
@@ -154,7 +162,7 @@ impl ColumnEncoding {
     /// How many dense features the column becomes; none if it becomes a category.
     fn n_dense(&self) -> usize {
         match self {
-            Self::Standardise { .. } => 1,
+            Self::Standardise { flags_missing, .. } => 1 + usize::from(*flags_missing),
             Self::StandardiseVector { means, .. } => means.len(),
             Self::Vocabulary(_) | Self::Hash(_) => 0,
         }
@@ -170,23 +178,32 @@ impl ColumnEncoding {
     }
 }
 
-fn fit_column(column: &Column, options: EncoderOptions) -> ColumnEncoding {
-    match column {
+fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<ColumnEncoding> {
+    let checked = |scale: f64, largest_mean: f64| match scale {
+        _ if !scale.is_finite() => Err(Error::NumbersTooLarge { column: name.into() }),
+        // What varies by rounding only does not vary.
+        _ if scale <= 1e-13 * largest_mean => Ok(0.0),
+        _ => Ok(scale),
+    };
+    Ok(match column {
         Column::Numeric(values) => {
-            let n_rows = values.len() as f64;
-            let mean = values.iter().sum::<f64>() / n_rows;
-            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n_rows;
-            // A column that varies only by rounding does not vary.
-            let varies = variance.sqrt() > 1e-9 * mean.abs();
-            ColumnEncoding::Standardise { mean, scale: if varies { variance.sqrt() } else { 1.0 } }
+            let there = || values.iter().filter(|value| !value.is_nan());
+            let n_there = there().count().max(1) as f64;
+            let mean = there().sum::<f64>() / n_there;
+            let variance = there().map(|value| (value - mean).powi(2)).sum::<f64>() / n_there;
+            let scale = checked(variance.sqrt(), mean.abs())?;
+            ColumnEncoding::Standardise { mean, scale, flags_missing: there().count() < values.len() }
         }
         Column::Vector(values) => {
             let n_rows = values.nrows() as f64;
             let wide = values.mapv(f64::from);
             let means = wide.sum_axis(Axis(0)) / n_rows;
             let variance = (&wide - &means).mapv(|difference| difference * difference).mean().unwrap_or(0.0);
-            let scale = if variance > 0.0 { variance.sqrt() } else { 1.0 };
-            ColumnEncoding::StandardiseVector { means: means.to_vec(), scale }
+            let largest = means.iter().fold(0.0, |largest: f64, mean| largest.max(mean.abs()));
+            ColumnEncoding::StandardiseVector {
+                scale: checked(variance.sqrt(), largest)?,
+                means: means.to_vec(),
+            }
         }
         Column::Categorical { dictionary, codes } => {
             let mut used = vec![false; dictionary.len()];
@@ -207,7 +224,12 @@ fn fit_column(column: &Column, options: EncoderOptions) -> ColumnEncoding {
                 ColumnEncoding::Vocabulary(values)
             }
         }
-    }
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "features are f32")]
+fn standardised(value: f64, mean: f64, scale: f64) -> f32 {
+    if scale > 0.0 { ((value - mean) / scale) as f32 } else { 0.0 }
 }
 
 /// The id of each value of a dictionary, and how many ids there are.
@@ -261,6 +283,41 @@ mod tests {
         }
         assert_eq!(batch.categories.column(0).to_vec(), [1, 3, 2, 1]);
         assert_eq!(rows.cardinalities(), [4]);
+    }
+
+    #[test]
+    fn missing_numbers_stand_at_the_mean_and_are_flagged() {
+        let table = |values| Table::new(vec![("a".into(), Column::Numeric(values))]).unwrap();
+        let seen = table(vec![1.0, f64::NAN, 3.0]);
+        let encoder = Encoder::fit(&seen, EncoderOptions::default()).unwrap();
+        let rows = encoder.encode(&seen).unwrap();
+        assert_eq!(rows.batch(0..3).dense, ndarray::array![[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]);
+        // None was missing in training: a missing one is put at the mean, and there is no flag to raise.
+        let encoder = Encoder::fit(&table(vec![1.0, 3.0]), EncoderOptions::default()).unwrap();
+        assert_eq!(encoder.encode(&seen).unwrap().batch(0..3).dense, ndarray::array![[-1.0], [0.0], [1.0]]);
+        let nothing = table(vec![f64::NAN; 2]);
+        let encoder = Encoder::fit(&nothing, EncoderOptions::default()).unwrap();
+        assert_eq!(
+            encoder.encode(&nothing).unwrap().batch(0..2).dense,
+            ndarray::array![[0.0, 1.0], [0.0, 1.0]]
+        );
+    }
+
+    #[test]
+    fn extreme_numbers_are_standardised_or_refused() {
+        let encode = |values: Vec<f64>| -> Result<Array2<f32>> {
+            let table = Table::new(vec![("a".into(), Column::Numeric(values))]).unwrap();
+            Ok(Encoder::fit(&table, EncoderOptions::default())?.encode(&table)?.batch(0..2).dense.to_owned())
+        };
+        // Nanoseconds since 1970, half a second apart.
+        let times = encode(vec![1.7e18, 1.7e18 + 5e8]).unwrap();
+        assert!((times[[0, 0]] + 1.0).abs() < 1e-3 && (times[[1, 0]] - 1.0).abs() < 1e-3, "{times}");
+        assert_eq!(encode(vec![0.1; 2]).unwrap(), ndarray::array![[0.0], [0.0]]);
+        assert_eq!(encode(vec![1e300, -1.0]).unwrap_err(), Error::NumbersTooLarge { column: "a".into() });
+        let lists = Table::new(vec![("a".into(), Column::Vector(Array2::from_elem((7, 3), 0.1)))]).unwrap();
+        let encoder = Encoder::fit(&lists, EncoderOptions::default()).unwrap();
+        assert!(encoder.encode(&lists).unwrap().batch(0..7).dense.iter().all(|feature| feature.abs() < 1e-9));
+        assert!(Table::new(vec![("a".into(), Column::Vector(Array2::zeros((2, 0))))]).is_err());
     }
 
     #[test]
@@ -319,7 +376,7 @@ mod tests {
         );
         assert!(Table::new(vec![numbers("a"), numbers("a")]).is_err());
         assert!(Table::new(vec![]).is_err());
-        assert!(Table::new(vec![("a".into(), Column::Numeric(vec![f64::NAN]))]).is_err());
+        assert!(Table::new(vec![("a".into(), Column::Numeric(vec![f64::INFINITY]))]).is_err());
         let bad_code = Column::Categorical { dictionary: vec!["x".into()], codes: vec![1] };
         assert!(Table::new(vec![("a".into(), bad_code)]).is_err());
         assert!(Encoder::fit(&table(), EncoderOptions { hash_buckets: 0, max_vocabulary: 1 }).is_err());

@@ -12,11 +12,11 @@ use std::collections::HashSet;
 /// A column: numbers, lists of numbers, or values out of a dictionary.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
-    /// Finite numbers.
+    /// Numbers; NaN is a missing one.
     Numeric(Vec<f64>),
     /// For each row a list of finite numbers of one kind, such as the pixels of an image; all of one length.
     Vector(Array2<f32>),
-    /// Text, each distinct value once, and for each row its place among them.
+    /// Text, each distinct value once, and for each row its place among them; a missing value is the empty text.
     Categorical {
         /// Distinct values, used or not.
         dictionary: Vec<String>,
@@ -64,10 +64,11 @@ impl Column {
 
     fn check(&self, name: &str) -> Result<()> {
         match self {
-            Self::Numeric(values) => match values.iter().position(|value| !value.is_finite()) {
+            Self::Numeric(values) => match values.iter().position(|value| value.is_infinite()) {
                 Some(row) => Err(Error::NumberNotFinite { column: name.into(), row, value: values[row] }),
                 None => Ok(()),
             },
+            Self::Vector(values) if values.ncols() == 0 => Err(Error::EmptyLists { column: name.into() }),
             Self::Vector(values) => match values.indexed_iter().find(|(_, value)| !value.is_finite()) {
                 Some(((row, _), &value)) => {
                     Err(Error::NumberNotFinite { column: name.into(), row, value: f64::from(value) })

@@ -1,26 +1,14 @@
 //! L-BFGS over all rows, for linear models.
-//!
-//! The objective is the mean corrected loss plus l2/2·‖w‖², in `f64` throughout, so that the optimum is found to more
-//! digits than the model's `f32` weights can hold. Rows are worked on in chunks of a fixed size, whose contributions are
-//! added in order: the bytes of the result do not depend on the number of threads.
 
-use super::{EpochLog, Event, Stop, TrainLog};
+use super::{EpochLog, Progress, Stop, TrainLog};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
-use crate::kernel::{Onto, product};
 use crate::loss::{Convexity, TrainingLoss};
 use crate::method::TargetRule;
-use crate::model::{LinearModel, Model};
+use crate::model::{LinearModel, Objective};
 use crate::optim::{End, Lbfgs, minimise};
 use crate::rows::Rows;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2};
-use rayon::prelude::*;
 use std::ops::ControlFlow;
-
-/// Rows in a chunk.
-const CHUNK: usize = 512;
-/// Chunks that are worked on before their gradients are added up: what bounds the memory of a large table.
-const CHUNKS_AT_ONCE: usize = 16;
 
 pub(super) fn fit(
     settings: &Lbfgs,
@@ -28,14 +16,14 @@ pub(super) fn fit(
     rows: &Rows,
     rule: &mut dyn TargetRule,
     loss: &dyn TrainingLoss,
-    watch: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<TrainLog> {
     settings.check()?;
     if loss.convexity() != Convexity::AnyTarget {
         return Err(Error::NotConvex { loss: loss.name().as_str() });
     }
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
-    rule.targets(0, &mut targets)?;
+    super::next_targets(rule, 0, &mut targets)?;
     let objective = Objective {
         model: &*model,
         rows,
@@ -52,177 +40,36 @@ pub(super) fn fit(
         |point, gradient| objective.value(point, gradient),
         |epoch, loss| {
             epochs.push(EpochLog { epoch, loss });
-            watch(Event::Epoch(EpochLog { epoch, loss }))
+            watch(Progress::Epoch(EpochLog { epoch, loss }))
         },
     );
-    write_back(model, &point);
+    model.set_parameters(&point);
     let stopped = match end {
         End::Converged => Stop::Converged,
         End::Flat => Stop::Flat,
         End::Iterations => Stop::Finished,
         End::Caller => Stop::Caller,
-        End::NotFinite => {
-            let last = epochs.last();
-            let loss = last.map_or(f64::NAN, |last| last.loss);
-            return Err(Error::Diverged { epoch: last.map_or(1, |last| last.epoch + 1), batch: 1, loss });
+        End::Unbounded => {
+            let (iteration, loss) = epochs.last().map_or((0, f64::NAN), |last| (last.epoch, last.loss));
+            return Err(Error::Unbounded { iteration, loss });
         }
     };
     Ok(TrainLog { epochs, stopped })
-}
-
-/// The mean corrected loss of the members under a linear model whose parameters are one vector, block after block.
-struct Objective<'o, 'r> {
-    model: &'o LinearModel,
-    rows: &'o Rows<'r>,
-    members: Vec<u32>,
-    targets: ArrayView2<'o, f32>,
-    loss: &'o dyn TrainingLoss,
-    l2: f64,
-}
-
-impl Objective<'_, '_> {
-    fn start(&self) -> Vec<f64> {
-        self.model
-            .parameters()
-            .0
-            .iter()
-            .flat_map(|block| block.values.iter().copied().map(f64::from))
-            .collect()
-    }
-
-    fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        gradient.fill(0.0);
-        let mut sum = 0.0;
-        for members in self.members.chunks(CHUNK * CHUNKS_AT_ONCE) {
-            let parts: Vec<(f64, Vec<f64>)> =
-                members.par_chunks(CHUNK).map(|members| self.chunk(members, point)).collect();
-            for (loss, part) in parts {
-                sum += loss;
-                gradient.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-            }
-        }
-        let n_rows = self.members.len() as f64;
-        let mut value = sum / n_rows;
-        let mut start = 0;
-        for block in &self.model.parameters().0 {
-            let end = start + block.values.len();
-            let l2 = if block.decays { self.l2 } else { 0.0 };
-            for (gradient, weight) in gradient[start..end].iter_mut().zip(&point[start..end]) {
-                *gradient = *gradient / n_rows + l2 * weight;
-                value += 0.5 * l2 * weight * weight;
-            }
-            start = end;
-        }
-        value
-    }
-
-    /// The sum of the losses of a few rows, and its gradient.
-    fn chunk(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
-        let (n_dense, n_scores) = self.model.weights().dim();
-        let (weights, intercept, table) = cut(point, n_dense, n_scores);
-        let mut buffer = self.rows.buffer(members.len());
-        let batch = self.rows.gather(members, &mut buffer);
-        let dense = batch.dense.mapv(f64::from);
-        let matrix = |values| ArrayView2::from_shape((n_dense, n_scores), values).expect("cut to this shape");
-
-        let mut scores = Array2::from_shape_fn((members.len(), n_scores), |(_, column)| intercept[column]);
-        product(dense.view(), matrix(weights), Onto::Add, scores.view_mut());
-        for (mut scores, ids) in scores.rows_mut().into_iter().zip(batch.categories.rows()) {
-            for line in self.model.lines(&ids) {
-                let of_line = &table[line as usize * n_scores..][..n_scores];
-                scores.iter_mut().zip(of_line).for_each(|(score, weight)| *score += weight);
-            }
-        }
-
-        let mut sum = 0.0;
-        let mut dscores = Array2::zeros(scores.dim());
-        let mut targets = vec![0.0; n_scores];
-        for ((&row, scores), mut dscores) in members.iter().zip(scores.rows()).zip(dscores.rows_mut()) {
-            for (target, stored) in targets.iter_mut().zip(self.targets.row(row as usize)) {
-                *target = f64::from(*stored);
-            }
-            let lines = "lines of a matrix by rows are contiguous";
-            sum += self.loss.corrected(
-                scores.to_slice().expect(lines),
-                &targets,
-                dscores.as_slice_mut().expect(lines),
-            );
-        }
-
-        let mut gradient = vec![0.0; point.len()];
-        let (weights, rest) = gradient.split_at_mut(n_dense * n_scores);
-        let (intercept, table) = rest.split_at_mut(n_scores);
-        let matrix = ArrayViewMut2::from_shape((n_dense, n_scores), weights).expect("cut to this shape");
-        product(dense.t(), dscores.view(), Onto::Overwrite, matrix);
-        for (dscores, ids) in dscores.rows().into_iter().zip(batch.categories.rows()) {
-            intercept.iter_mut().zip(dscores).for_each(|(sum, dscore)| *sum += dscore);
-            for line in self.model.lines(&ids) {
-                let of_line = &mut table[line as usize * n_scores..][..n_scores];
-                of_line.iter_mut().zip(dscores).for_each(|(sum, dscore)| *sum += dscore);
-            }
-        }
-        (sum, gradient)
-    }
-}
-
-/// Weights, intercept and categories, as they lie one after the other.
-fn cut(point: &[f64], n_dense: usize, n_scores: usize) -> (&[f64], &[f64], &[f64]) {
-    let (weights, rest) = point.split_at(n_dense * n_scores);
-    let (intercept, table) = rest.split_at(n_scores);
-    (weights, intercept, table)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
-fn write_back(model: &mut LinearModel, point: &[f64]) {
-    let parameters = model.parameters_mut().0.iter_mut().flat_map(|block| block.values.iter_mut());
-    parameters.zip(point).for_each(|(parameter, value)| *parameter = *value as f32);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::loss::LossName;
-    use crate::method::Event as Labels;
+    use crate::method::Event;
     use ndarray::array;
-
-    #[test]
-    fn the_gradient_equals_finite_differences() {
-        let rows =
-            Rows::new(array![[0.5_f32, -1.0], [2.0, 0.25], [-0.75, 1.5]], array![[0], [1], [1]], vec![2])
-                .unwrap();
-        let targets = array![[0.2_f32, 0.5, 0.3], [2.0, -1.5, 0.5], [1.0, 0.0, 0.0]];
-        let model = LinearModel::for_rows(&rows, 3).unwrap();
-        let point: Vec<f64> = (0..model.parameters().len()).map(|i| (0.7 * i as f64).sin()).collect();
-        for name in [LossName::Softmax, LossName::Squared] {
-            let loss = name.training().unwrap();
-            let objective = Objective {
-                model: &model,
-                rows: &rows,
-                members: vec![0, 2, 1],
-                targets: targets.view(),
-                loss,
-                l2: 0.3,
-            };
-            let mut gradient = vec![0.0; point.len()];
-            objective.value(&point, &mut gradient);
-            for place in 0..point.len() {
-                let shifted = |step: f64| {
-                    let mut point = point.clone();
-                    point[place] += step;
-                    objective.value(&point, &mut vec![0.0; point.len()])
-                };
-                let difference = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
-                assert!((difference - gradient[place]).abs() < 1e-8, "{name:?} at {place}");
-            }
-        }
-    }
 
     #[test]
     fn refuses_losses_that_may_bend_the_wrong_way() {
         let rows = Rows::dense(array![[0.5_f32], [2.0]]).unwrap();
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let loss = LossName::Hinge.training().unwrap();
-        let mut rule = Labels::new(&[0, 1], 2).unwrap();
+        let mut rule = Event::new(&[0, 1], 2).unwrap();
         let refused =
             fit(&Lbfgs::default(), &mut model, &rows, &mut rule, loss, &mut |_| ControlFlow::Continue(()));
         assert_eq!(refused.unwrap_err(), Error::NotConvex { loss: "hinge" });

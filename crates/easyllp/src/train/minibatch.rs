@@ -3,7 +3,7 @@
 //! A batch is cut into chunks of a fixed number of rows, which threads work on apart and whose gradients are added in
 //! order: the bytes of the result do not depend on the number of threads.
 
-use super::{EpochLog, Event, Stop, TrainLog};
+use super::{EpochLog, Progress, Stop, TrainLog};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::TrainingLoss;
@@ -30,7 +30,7 @@ pub(super) fn fit<M: Model>(
     rows: &Rows,
     rule: &mut dyn TargetRule,
     loss: &dyn TrainingLoss,
-    watch: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<TrainLog> {
     settings.check()?;
     let mut order = rule.rows();
@@ -42,9 +42,10 @@ pub(super) fn fit<M: Model>(
     let mut adam = AdamState::new(settings, model.parameters());
     let mut epochs = Vec::with_capacity(settings.epochs);
     let mut stopped = Stop::Finished;
+    let mut last_good = model.parameters().clone();
 
     'training: for epoch in 1..=settings.epochs {
-        rule.targets(epoch - 1, &mut targets)?;
+        super::next_targets(rule, epoch - 1, &mut targets)?;
         order.shuffle(&mut rng);
         let mut epoch_loss = 0.0;
         let mut rows_done = 0;
@@ -65,21 +66,27 @@ pub(super) fn fit<M: Model>(
                 batch_loss += chunk.loss;
             }
             if !(batch_loss.is_finite() && first.gradient.squared_norm() < LARGEST_SQUARE) {
-                adam.finish(model.parameters_mut());
+                *model.parameters_mut() = last_good;
                 let loss = batch_loss / members.len() as f64;
                 return Err(Error::Diverged { epoch, batch: batch + 1, loss });
             }
             adam.step(model.parameters_mut(), &first.gradient, members.len());
             epoch_loss += batch_loss;
             rows_done += members.len();
-            if watch(Event::Batch { epoch, rows_done, n_rows: order.len() }).is_break() {
+            if watch(Progress::Batch { epoch, rows_done, n_rows: order.len() }).is_break() {
                 stopped = Stop::Caller;
                 break 'training;
             }
         }
+        if !model.parameters().is_finite() {
+            *model.parameters_mut() = last_good;
+            let (batch, loss) = (order.len().div_ceil(batch_size), epoch_loss / order.len() as f64);
+            return Err(Error::Diverged { epoch, batch, loss });
+        }
+        last_good.clone_from(model.parameters());
         let log = EpochLog { epoch, loss: epoch_loss / order.len() as f64 };
         epochs.push(log);
-        if watch(Event::Epoch(log)).is_break() {
+        if watch(Progress::Epoch(log)).is_break() {
             stopped = Stop::Caller;
             break;
         }

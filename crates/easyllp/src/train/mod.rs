@@ -4,6 +4,7 @@ mod full_batch;
 mod minibatch;
 
 use crate::classes::n_columns;
+use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
 use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
@@ -41,7 +42,7 @@ impl Default for Trainer {
 
 /// Something that happens in training, for a caller that watches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event {
+pub enum Progress {
     /// A minibatch is done.
     Batch {
         /// Counted from 1.
@@ -106,11 +107,21 @@ impl Trainer {
         rows: &Rows,
         rule: &mut dyn TargetRule,
         loss: &dyn TrainingLoss,
-        watch: &mut dyn FnMut(Event) -> ControlFlow<()>,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<TrainLog> {
         model.check(rows)?;
         check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
         check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
+        if loss.is_binary() && model.n_scores() > 1 {
+            return Err(Error::BinaryLoss { loss: loss.name().as_str(), n_classes: rule.n_classes() });
+        }
+        let members = rule.rows();
+        if members.is_empty() {
+            return Err(Error::NoTargets);
+        }
+        if let Some(&row) = members.iter().find(|&&row| row as usize >= rows.n_rows()) {
+            return Err(Error::TrainingRowOutOfRange { row, n_rows: rows.n_rows() });
+        }
         match &self.optimizer {
             Optimizer::Adam(settings) => minibatch::fit(settings, self.seed, model, rows, rule, loss, watch),
             Optimizer::Lbfgs(settings) => {
@@ -119,4 +130,11 @@ impl Trainer {
             }
         }
     }
+}
+
+/// Asks a method for the targets of an epoch, and refuses them where nothing can be trained towards them.
+fn next_targets(rule: &mut dyn TargetRule, epoch: usize, out: &mut Targets) -> Result<()> {
+    rule.targets(epoch, out)?;
+    out.check(rule.n_rows(), rule.n_classes())?;
+    out.check_finite()
 }

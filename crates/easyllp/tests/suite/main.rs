@@ -10,6 +10,8 @@ mod digits;
 mod estimates;
 /// Malformed input at every constructor.
 mod malformed;
+/// Golden numbers, and the Python that made them.
+mod reference;
 /// Random draws, and a population whose figures are known.
 mod simulation;
 /// What training depends on, and what it does not.

@@ -1,10 +1,10 @@
 //! Training: what it depends on, what it does not, and how it ends.
 
 use crate::simulation::{normal, sigmoid};
-use easyllp::method::{Draw, Event as Labels, Naive};
+use easyllp::method::{Draw, Event, Naive};
 use easyllp::{
-    Adam, Bags, Correction, EasyLlp, Error, Event, Lbfgs, LinearModel, LossName, Model, Noise, Optimizer,
-    Partition, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer, bagging,
+    Adam, Bags, Correction, EasyLlp, Error, Lbfgs, LinearModel, LossName, Model, Noise, Optimizer, Partition,
+    Progress, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer, bagging,
 };
 use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
@@ -53,7 +53,7 @@ fn all_bags_of_one_equal_supervision_bit_for_bit() {
     let partition = bagging::random(1000, &bagging::Sizes::Fixed(1), 5).unwrap();
     let bags = Bags::from_labels(partition, &labels, 2).unwrap();
     for trainer in [lbfgs(), adam()] {
-        let (supervised, _) = train(&trainer, &rows, &mut Labels::new(&labels, 2).unwrap());
+        let (supervised, _) = train(&trainer, &rows, &mut Event::new(&labels, 2).unwrap());
         assert_eq!(supervised, train(&trainer, &rows, &mut EasyLlp::new(&bags)).0);
         assert_eq!(supervised, train(&trainer, &rows, &mut Naive::new(&bags)).0);
         let surrogate = &mut EasyLlp::with(&bags, Correction::default(), Draw::EveryEpoch { seed: 1 });
@@ -96,12 +96,10 @@ impl TargetRule for Given {
         (0..).zip(&self.0).map(|(row, _)| row).collect()
     }
 
-    /// Bags of one with a noisy count: a public way to any targets at all.
+    #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
-        let partition = Partition::new(self.0.len(), self.rows().iter().map(|&row| [row])).unwrap();
-        let counts = self.0.to_vec();
-        let bags = Bags::binary(partition, &counts, Noise::Gaussian(vec![1.0; counts.len()])).unwrap();
-        Correction::Naive.soft_into(&bags, out)
+        out.values_mut().column_mut(0).assign(&self.0.mapv(|target| target as f32));
+        Ok(())
     }
 }
 
@@ -158,13 +156,13 @@ fn adam_comes_to_the_optimum_that_lbfgs_finds() {
     let (optimum, _) = train(
         &Trainer { optimizer: Optimizer::Lbfgs(Lbfgs { l2: 0.0, ..Lbfgs::default() }), seed: 0 },
         &rows,
-        &mut Labels::new(&labels, 2).unwrap(),
+        &mut Event::new(&labels, 2).unwrap(),
     );
     let settings = Adam { epochs: 200, batch_size: 100, learning_rate: 0.01, ..Adam::default() };
     let (model, log) = train(
         &Trainer { optimizer: Optimizer::Adam(settings), seed: 0 },
         &rows,
-        &mut Labels::new(&labels, 2).unwrap(),
+        &mut Event::new(&labels, 2).unwrap(),
     );
     assert_eq!((log.stopped, log.epochs.len()), (Stop::Finished, 200));
     assert!(log.epochs[199].loss < log.epochs[0].loss);
@@ -181,13 +179,13 @@ fn a_watcher_sees_the_loss_and_can_stop() {
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let mut epochs = Vec::new();
         let log = trainer
-            .fit_watched(&mut model, &rows, &mut Labels::new(&labels, 2).unwrap(), loss, &mut |event| {
+            .fit_watched(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss, &mut |event| {
                 match event {
-                    Event::Epoch(epoch) => {
+                    Progress::Epoch(epoch) => {
                         epochs.push(epoch);
                         if epochs.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                     }
-                    Event::Batch { rows_done, n_rows, .. } => {
+                    Progress::Batch { rows_done, n_rows, .. } => {
                         assert!(rows_done <= n_rows && n_rows == 1000);
                         ControlFlow::Continue(())
                     }
@@ -204,7 +202,7 @@ fn a_watcher_sees_the_loss_and_can_stop() {
     }
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
     let stopped = adam()
-        .fit_watched(&mut model, &rows, &mut Labels::new(&labels, 2).unwrap(), loss, &mut |_| {
+        .fit_watched(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss, &mut |_| {
             ControlFlow::Break(())
         })
         .unwrap();
@@ -239,23 +237,98 @@ fn refuses_what_does_not_fit_together() {
         lbfgs().fit(model, &rows, rule, loss).unwrap_err()
     };
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
-    assert!(matches!(fit(&mut model, &mut Labels::new(&labels[1..], 2).unwrap()), Error::Shape { .. }));
-    assert!(matches!(fit(&mut model, &mut Labels::new(&labels, 3).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut model, &mut Event::new(&labels[1..], 2).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut model, &mut Event::new(&labels, 3).unwrap()), Error::Shape { .. }));
     let mut narrow = LinearModel::new(2, &[4, 7], 2).unwrap();
-    assert!(matches!(fit(&mut narrow, &mut Labels::new(&labels, 2).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut narrow, &mut Event::new(&labels, 2).unwrap()), Error::Shape { .. }));
+}
+
+/// Adam and L-BFGS, where the loss or the numbers run away: told, with weights that are still numbers.
+#[test]
+fn running_away_is_told_and_leaves_good_weights() {
+    let loss = LossName::Squared.training().unwrap();
+    let steep = |row: usize| if row.is_multiple_of(2) { 1e30_f32 } else { -1e30 };
+    let rows = Rows::dense(Array2::from_shape_fn((64, 1), |(row, _)| steep(row))).unwrap();
+    let labels: Vec<u32> = (0..64).map(|row| row % 2).collect();
+    let settings = Adam { learning_rate: 1e6, epochs: 5, batch_size: 8, average: false, ..Adam::default() };
+    let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 0 };
+    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+    let error = trainer.fit(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss).unwrap_err();
+    assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error:?}");
+    assert!(model.weights().iter().chain(model.intercept()).all(|weight| weight.is_finite()));
+
+    // Targets outside [0, 1] and no penalty: the corrected log loss has no minimum.
+    let rows = Rows::dense(ndarray::array![[1.0_f32], [-1.0]]).unwrap();
+    let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 0.0, ..Lbfgs::default() });
+    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+    let loss = LossName::Logistic.training().unwrap();
+    let mut rule = Given(ndarray::array![3.0, -2.0]);
+    let error = Trainer { optimizer, seed: 0 }.fit(&mut model, &rows, &mut rule, loss).unwrap_err();
+    assert!(matches!(error, Error::Unbounded { .. }), "{error:?}");
+    assert!(model.weights().iter().all(|weight| weight.is_finite()));
+}
+
+/// A method from outside that breaks its promises gets an error, not a panic.
+#[test]
+fn a_method_that_breaks_its_promises_is_refused() {
+    struct Broken {
+        rows: Vec<u32>,
+        targets: Targets,
+    }
+    impl TargetRule for Broken {
+        fn n_rows(&self) -> usize {
+            4
+        }
+        fn n_classes(&self) -> usize {
+            2
+        }
+        fn rows(&self) -> Vec<u32> {
+            self.rows.clone()
+        }
+        fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+            *out = self.targets.clone();
+            Ok(())
+        }
+    }
+    let rows = Rows::dense(Array2::from_shape_fn((4, 1), |(row, _)| row as f32)).unwrap();
+    let whole = Targets::from_labels(&[0, 1, 0, 1], 2).unwrap();
+    let mut not_finite = whole.clone();
+    not_finite.values_mut()[[2, 0]] = f32::NAN;
+    assert!(Targets::from_values(not_finite.values().to_owned()).is_err());
+    for trainer in [lbfgs(), adam()] {
+        let fit = |rows_of_rule: &[u32], targets: &Targets| {
+            let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+            let mut rule = Broken { rows: rows_of_rule.to_vec(), targets: targets.clone() };
+            trainer.fit(&mut model, &rows, &mut rule, LossName::Logistic.training().unwrap())
+        };
+        assert!(fit(&[0, 1, 2, 3], &whole).is_ok());
+        assert_eq!(fit(&[], &whole).unwrap_err(), Error::NoTargets);
+        assert_eq!(fit(&[0, 4], &whole).unwrap_err(), Error::TrainingRowOutOfRange { row: 4, n_rows: 4 });
+        assert!(matches!(fit(&[0, 1], &Targets::zeros(3, 2)).unwrap_err(), Error::Shape { .. }));
+        assert!(matches!(fit(&[0, 1], &not_finite).unwrap_err(), Error::TargetNotFinite { row: 2, .. }));
+    }
 }
 
 #[test]
-fn running_away_is_told_and_leaves_the_last_good_weights() {
-    let rows =
-        Rows::dense(Array2::from_shape_fn((64, 1), |(row, _)| if row % 2 == 0 { 1e30_f32 } else { -1e30 }))
-            .unwrap();
-    let labels: Vec<u32> = (0..64).map(|row| row % 2).collect();
-    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
-    let settings = Adam { learning_rate: 1e12, epochs: 5, batch_size: 8, average: false, ..Adam::default() };
-    let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 0 };
-    let loss = LossName::Squared.training().unwrap();
-    let error = trainer.fit(&mut model, &rows, &mut Labels::new(&labels, 2).unwrap(), loss).unwrap_err();
-    assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error:?}");
-    assert!(model.weights().iter().chain(model.intercept()).all(|weight| weight.is_finite()));
+fn the_order_of_rows_within_a_bag_is_irrelevant() {
+    let (rows, labels) = data(300);
+    let partition = bagging::random(300, &bagging::Sizes::Fixed(6), 5).unwrap();
+    let reversed =
+        (0..partition.n_bags()).map(|bag| partition.members(bag).iter().rev().copied().collect::<Vec<_>>());
+    let reversed = Partition::new(300, reversed).unwrap();
+    let [one, other] =
+        [partition, reversed].map(|partition| Bags::from_labels(partition, &labels, 2).unwrap());
+    for trainer in [lbfgs(), adam()] {
+        let [one, other] = [&one, &other].map(|bags| train(&trainer, &rows, &mut EasyLlp::new(bags)).0);
+        assert_eq!(one, other);
+    }
+}
+
+#[test]
+fn logistic_loss_is_for_two_classes() {
+    let rows = Rows::dense(Array2::from_shape_fn((3, 1), |(row, _)| row as f32)).unwrap();
+    let mut model = LinearModel::for_rows(&rows, 3).unwrap();
+    let mut rule = Event::new(&[0, 1, 2], 3).unwrap();
+    let refused = lbfgs().fit(&mut model, &rows, &mut rule, LossName::Logistic.training().unwrap());
+    assert_eq!(refused.unwrap_err(), Error::BinaryLoss { loss: "logistic", n_classes: 3 });
 }

@@ -86,7 +86,11 @@ impl Report {
             thousands(self.test.bags),
         );
         let _ = writeln!(text, "{}\n", self.table());
-        let _ = writeln!(text, "{READING}");
+        let _ = writeln!(
+            text,
+            "{}\n{ON_INTERVALS}",
+            if self.bag_size == 1 { ON_BAGS_OF_ONE } else { ON_METHODS }
+        );
         if let Some(positive) = positive {
             let found: Vec<String> = self
                 .models
@@ -129,8 +133,14 @@ impl Report {
     }
 }
 
-const READING: &str = "\
+const ON_METHODS: &str = "\
 Log loss and Brier judge probabilities, and there the naive way fails: what it
 says of a row hardly leaves the overall share of each class, even where, as on a
-balanced task, it ranks rows about as well as EasyLLP. \"From bags\" saw the counts
-of the test bags and not one row label; 19 in 20 such intervals cover the truth.";
+balanced task, it ranks rows about as well as EasyLLP.";
+
+const ON_BAGS_OF_ONE: &str = "\
+In a bag of one the count is the label: all three are trained on the same.";
+
+const ON_INTERVALS: &str = "\
+\"From bags\" saw the counts of the test bags and not one row label; at least 19 in
+20 such intervals cover the truth.";

@@ -1,0 +1,123 @@
+//! TRAIN: what a score says of a row.
+
+use crate::error::{Error, Result};
+use crate::loss::{Loss, Softmax, log_sum_exp, sigmoid};
+use serde::{Deserialize, Serialize};
+
+/// What a score says of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// Log odds: probabilities are the logistic function or the softmax of the scores.
+    Logit,
+    /// The probability itself, but for leaving [0, 1].
+    Identity,
+    /// A margin: its sign decides, and it gives no probability.
+    Margin,
+}
+
+impl Link {
+    /// The class that the scores speak for; of equal ones the first.
+    pub fn class(self, scores: &[f64]) -> usize {
+        if let [score] = scores {
+            return usize::from(*score > if self == Self::Identity { 0.5 } else { 0.0 });
+        }
+        let best = |best: usize, class: usize| if scores[class] > scores[best] { class } else { best };
+        (1..scores.len()).fold(0, best)
+    }
+
+    /// The probability of each class: two from one score, or as many as there are scores.
+    pub fn probabilities(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
+        match (self, scores) {
+            (Self::Margin, _) => return Err(Error::NoProbabilities),
+            (Self::Logit, [score]) => [out[0], out[1]] = [sigmoid(-score), sigmoid(*score)],
+            (Self::Identity, [score]) => {
+                [out[0], out[1]] = [1.0 - score.clamp(0.0, 1.0), score.clamp(0.0, 1.0)];
+            }
+            (Self::Logit, _) => {
+                let total = log_sum_exp(scores);
+                out.iter_mut().zip(scores).for_each(|(p, f)| *p = (f - total).exp());
+            }
+            (Self::Identity, _) => {
+                let sum: f64 = scores.iter().map(|f| f.clamp(0.0, 1.0)).sum();
+                let even = 1.0 / scores.len() as f64;
+                let share = |f: &f64| if sum > 0.0 { f.clamp(0.0, 1.0) / sum } else { even };
+                out.iter_mut().zip(scores).for_each(|(p, f)| *p = share(f));
+            }
+        }
+        Ok(())
+    }
+
+    /// The probability of each class and −log of it, for less than the price of both.
+    pub(crate) fn probabilities_and_log_losses(
+        self,
+        scores: &[f64],
+        probabilities: &mut [f64],
+        log_losses: &mut [f64],
+    ) -> Result<()> {
+        if let (Self::Logit, [score]) = (self, scores) {
+            let small = (-score.abs()).exp();
+            let rest = small.ln_1p();
+            let [unlikely, likely] = [small / (1.0 + small), 1.0 / (1.0 + small)];
+            let (q, loss) = ([unlikely, likely], [score.abs() + rest, rest]);
+            let class_0_is_likely = usize::from(*score < 0.0);
+            for class in 0..2 {
+                probabilities[class] = q[class ^ class_0_is_likely];
+                log_losses[class] = loss[class ^ class_0_is_likely];
+            }
+            return Ok(());
+        }
+        self.probabilities(scores, probabilities)?;
+        self.log_losses(scores, log_losses)
+    }
+
+    /// −log of the probability of each class, without going through the probability where the score says it directly.
+    pub fn log_losses(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
+        if self == Self::Logit {
+            Softmax.values(scores, out);
+        } else {
+            self.probabilities(scores, out)?;
+            // A probability of zero would cost an infinite loss, and so would one row that it happens to.
+            for p in out {
+                *p = -p.max(1e-15).ln();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_turn_scores_into_probabilities() {
+        let mut two = [0.0; 2];
+        Link::Logit.probabilities(&[3f64.ln()], &mut two).unwrap();
+        assert!((two[1] - 0.75).abs() < 1e-12 && (two[0] - 0.25).abs() < 1e-12);
+        let mut three = [0.0; 3];
+        Link::Logit.probabilities(&[0.0, 2f64.ln(), 0.0], &mut three).unwrap();
+        assert!((three[1] - 0.5).abs() < 1e-12);
+        Link::Identity.probabilities(&[-1.0, 0.5, 0.75], &mut three).unwrap();
+        assert!((three[0]).abs() < 1e-12 && (three[2] - 0.6).abs() < 1e-12);
+        assert_eq!(Link::Margin.probabilities(&[0.0], &mut two).unwrap_err(), Error::NoProbabilities);
+        for link in [Link::Logit, Link::Identity] {
+            for scores in [vec![0.3], vec![-2.0], vec![0.0], vec![0.2, -0.7, 1.5]] {
+                let mut values = [[0.0; 3]; 4];
+                let n_classes = scores.len().max(2);
+                let [q, loss, both_q, both_loss] = &mut values[..] else { unreachable!("four lines") };
+                link.probabilities(&scores, &mut q[..n_classes]).unwrap();
+                link.log_losses(&scores, &mut loss[..n_classes]).unwrap();
+                let (both_q, both_loss) = (&mut both_q[..n_classes], &mut both_loss[..n_classes]);
+                link.probabilities_and_log_losses(&scores, both_q, both_loss).unwrap();
+                for class in 0..n_classes {
+                    assert!(
+                        (both_q[class] - q[class]).abs() < 1e-15
+                            && (both_loss[class] - loss[class]).abs() < 1e-15
+                    );
+                }
+            }
+        }
+        assert_eq!(Link::Logit.class(&[1.0, 3.0, 3.0]), 1);
+    }
+}
