@@ -17,12 +17,12 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => match error.downcast_ref::<clap::Error>() {
-            Some(usage) => output::usage(usage),
-            None => {
-                eprintln!("easyllp: {error:#}");
-                ExitCode::FAILURE
+        Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                return output::usage(usage);
             }
-        },
+            eprintln!("easyllp: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

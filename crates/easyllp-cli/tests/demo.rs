@@ -48,7 +48,7 @@ fn the_readme_shows_this_very_output() {
     for (shown, today) in shown.zip(today) {
         match (shown.parse::<f64>(), today.parse::<f64>()) {
             (Ok(a), Ok(b)) => {
-                assert!((a - b).abs() <= 1.0 + 1e-9 && ((a - b).abs() < 0.0015 || b > 2.0), "{a} {b}")
+                assert!((a - b).abs() <= 1.0 + 1e-9 && ((a - b).abs() < 0.0015 || b > 2.0), "{a} {b}");
             }
             _ => assert_eq!(shown, today, "run the demo and put its output into README.md"),
         }
