@@ -3,6 +3,7 @@
 //! Every variant is an *expected* error: bad data or a bad setting. A broken promise inside the library is a bug and
 //! panics instead (`debug_assert!`, `expect("why")`).
 
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// The library's result type.
@@ -45,6 +46,50 @@ pub enum Error {
     #[error("column `{column}` has code {code} in row {row}, but its dictionary has {len} entries")]
     CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
 
+    // Files
+    #[error("cannot write {path}: {reason}")]
+    CannotWrite { path: PathBuf, reason: String },
+    #[error("cannot read {path}: {reason}")]
+    CannotRead { path: PathBuf, reason: String },
+    #[error("{path} cannot be read as a table: {reason}")]
+    BadFile { path: PathBuf, reason: String },
+    #[error(
+        "{path} is of no known format: its name must end in csv, csv.gz, csv.zst, parquet, arrow, -ubyte(.gz) or bin"
+    )]
+    UnknownFormat { path: PathBuf },
+    #[error("column `{column}` holds {found}, which cannot be a feature")]
+    UnreadableColumn { column: String, found: String },
+    #[error("column `{column}` has `{value}` in row {row}, which is not a number")]
+    NotANumber { column: String, row: usize, value: String },
+
+    // Reports
+    #[error(
+        "{n_rows} rows have no report; {n_keys} keys such as {keys}: complete the reports, or drop what does not match"
+    )]
+    RowsWithoutReport { n_rows: usize, n_keys: usize, keys: String },
+    #[error(
+        "{n_reports} reports have no rows; keys such as {keys}: complete the rows, or drop what does not match"
+    )]
+    ReportsWithoutRows { n_reports: usize, keys: String },
+    #[error("key {key} is reported twice, in lines {first} and {second}: a bag has one report")]
+    ReportTwice { key: String, first: usize, second: usize },
+    #[error("bag {key} reports a size of {reported}, but has {found} rows")]
+    SizeDiffers { key: String, reported: f64, found: usize },
+    #[error(
+        "bag {key} has no number in column `{column}`: if small counts are suppressed, say below which number"
+    )]
+    CountMissing { key: String, column: String },
+    #[error("bag {key} reports a count of {count}: without declared noise no count is negative")]
+    CountNegative { key: String, count: f64 },
+    #[error("bag {key} reports a count of {count}, but has only {size} rows")]
+    CountOverSize { key: String, count: f64, size: usize },
+    #[error("bag {key} reports a count of {count}: without declared noise a count is a whole number")]
+    CountFraction { key: String, count: f64 },
+    #[error("bag {key} has {size} rows, but its class counts sum to {counted}")]
+    ReportDoesNotSum { key: String, size: usize, counted: f64 },
+    #[error("key `{column}` is {rows} in the rows, but {reports} in the reports")]
+    KeyKind { column: String, rows: &'static str, reports: &'static str },
+
     // Bags
     #[error("there are no bags")]
     NoBags,
@@ -76,6 +121,8 @@ pub enum Error {
     CountsDoNotSum { bag: usize, size: usize, counted: f64 },
     #[error("bag {bag} declares noise of scale {scale}: a scale lies in 0 to {limit:e}")]
     NoiseScale { bag: usize, scale: f64, limit: f64 },
+    #[error("no row has `{value}` in column `{column}`")]
+    LabelMissing { column: String, value: String },
     #[error("row {row} has label {label}, but there are only {n_classes} classes")]
     LabelOutOfRange { row: usize, label: u32, n_classes: usize },
     #[error("{what} needs at least {needed} bags, got {got}")]

@@ -88,6 +88,9 @@ pub mod estimate;
 pub mod metrics;
 mod predictions;
 
+// REPORT
+mod atomic;
+
 pub use bags::{Bags, Noise, Partition};
 pub use classes::{n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};

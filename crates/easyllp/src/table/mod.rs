@@ -1,13 +1,28 @@
 //! READ: tables of named columns, and how their columns become features.
 
 mod encode;
+#[cfg(feature = "tables")]
+mod images;
+mod labels;
+#[cfg(feature = "tables")]
+mod read;
+pub mod reports;
+#[cfg(feature = "tables")]
+mod write;
 
 pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
+pub use labels::{Labels, labels};
+#[cfg(feature = "tables")]
+pub use read::{Kind, ReadAs, Source};
+#[cfg(feature = "tables")]
+pub use write::TableWriter;
 
 use crate::error::{Error, Result, check_length};
 use crate::rows::row_count;
 use ndarray::Array2;
-use std::collections::HashSet;
+#[cfg(feature = "tables")]
+use ndarray::Axis;
+use std::collections::{HashMap, HashSet};
 
 /// A column: numbers, lists of numbers, or values out of a dictionary.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +47,7 @@ impl Column {
         reason = "no more distinct values than rows, which Table counts by u32"
     )]
     pub fn categorical<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
-        let mut places = std::collections::HashMap::new();
+        let mut places = HashMap::new();
         let mut dictionary = Vec::new();
         let codes = values
             .into_iter()
@@ -44,6 +59,35 @@ impl Column {
             })
             .collect();
         Self::Categorical { dictionary, codes }
+    }
+
+    #[cfg(feature = "tables")]
+    fn append(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Numeric(values), Self::Numeric(more)) => values.extend(more),
+            (Self::Vector(values), Self::Vector(more)) => {
+                values.append(Axis(0), more.view()).expect("lists of one column have one length");
+            }
+            (Self::Categorical { dictionary, codes }, Self::Categorical { dictionary: new, codes: more }) => {
+                let mut places: HashMap<String, u32> = dictionary.drain(..).zip(0..).collect();
+                let next = |places: &HashMap<String, u32>| {
+                    u32::try_from(places.len()).expect("no more values than rows")
+                };
+                let renumbered: Vec<u32> = new
+                    .into_iter()
+                    .map(|value| {
+                        let next = next(&places);
+                        *places.entry(value).or_insert(next)
+                    })
+                    .collect();
+                codes.extend(more.into_iter().map(|code| renumbered[code as usize]));
+                let mut values: Vec<(u32, String)> =
+                    places.into_iter().map(|(value, place)| (place, value)).collect();
+                values.sort_unstable();
+                dictionary.extend(values.into_iter().map(|(_, value)| value));
+            }
+            _ => unreachable!("batches of one source have one kind of column"),
+        }
     }
 
     fn len(&self) -> usize {
@@ -119,6 +163,15 @@ impl Table {
     /// Names and columns, in the order given.
     pub fn columns(&self) -> &[(String, Column)] {
         &self.columns
+    }
+
+    /// Adds the rows of a table with the same columns.
+    #[cfg(feature = "tables")]
+    fn append(&mut self, other: Self) {
+        self.n_rows += other.n_rows;
+        for ((_, column), (_, more)) in self.columns.iter_mut().zip(other.columns) {
+            column.append(more);
+        }
     }
 
     /// The column of this name.

@@ -1,0 +1,352 @@
+//! BAG: reports joined to rows: one line a bag, found by its key.
+//!
+//! Nothing is guessed. A row without a report, a report without rows, a key twice, a size that differs, a count that
+//! cannot be: each is refused by name, with the first few keys and the totals, unless the caller says to drop it.
+
+use super::{Column, Table};
+use crate::bags::{Bags, Noise, Partition};
+use crate::error::{Error, Result, check_length};
+use ndarray::Array2;
+use std::collections::HashMap;
+
+/// Which columns of the reports say what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportColumns {
+    /// Key columns, found in the rows by the same names.
+    pub keys: Vec<String>,
+    /// One column counts the positive class; several count a class each.
+    pub counts: Vec<String>,
+    /// The number of rows that the provider says a bag has, to be compared with the rows that are there.
+    pub size: Option<String>,
+    /// The noise that the provider adds to each count.
+    pub noise: ReportNoise,
+    /// The provider leaves out counts below this.
+    pub suppressed_below: Option<f64>,
+    /// What is done with rows and reports that do not match.
+    pub on_mismatch: OnMismatch,
+}
+
+/// Declared noise: one scale for all bags, or a column with each bag's own.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum ReportNoise {
+    /// Counts are exact.
+    #[default]
+    None,
+    /// Laplace noise.
+    Laplace(NoiseScale),
+    /// Normal noise.
+    Gaussian(NoiseScale),
+}
+
+/// Where a noise scale stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NoiseScale {
+    /// The same for all bags.
+    All(f64),
+    /// In this column of the reports.
+    Column(String),
+}
+
+/// What is done with rows and reports that do not match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnMismatch {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// They are dropped, and counted.
+    Drop,
+}
+
+/// Bags out of rows and reports, and what was left out on the way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joined {
+    /// The bags, in the order of their reports.
+    pub bags: Bags,
+    /// Each bag's key, its parts joined by ` / `.
+    pub keys: Vec<String>,
+    /// Rows whose key no report has.
+    pub rows_without_report: usize,
+    /// Reports whose key no row has.
+    pub reports_without_rows: usize,
+    /// Reports left out since their count was suppressed.
+    pub suppressed: usize,
+}
+
+/// Joins reports to rows on the key columns, which both tables hold as text.
+pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Joined> {
+    let row_keys = keys(rows, &columns.keys)?;
+    let report_keys = keys(reports, &columns.keys)?;
+    let mut place_of_key: HashMap<&str, usize> = HashMap::new();
+    for (line, key) in report_keys.iter().enumerate() {
+        if let Some(first) = place_of_key.insert(key, line) {
+            return Err(Error::ReportTwice { key: key.clone(), first, second: line });
+        }
+    }
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); report_keys.len()];
+    let mut unmatched = Vec::new();
+    // Neighbouring rows often share a key: what was found last is tried first.
+    let mut last: Option<(&str, usize)> = None;
+    for (row, key) in (0..).zip(&row_keys) {
+        let place = match last {
+            Some((last_key, place)) if last_key == key => Some(place),
+            _ => place_of_key.get(key.as_str()).copied(),
+        };
+        match place {
+            Some(place) => {
+                last = Some((key, place));
+                members[place].push(row);
+            }
+            None => unmatched.push(key),
+        }
+    }
+    if columns.on_mismatch == OnMismatch::Refuse && !unmatched.is_empty() {
+        let n_rows = unmatched.len();
+        unmatched.sort_unstable();
+        unmatched.dedup();
+        return Err(Error::RowsWithoutReport {
+            n_rows,
+            n_keys: unmatched.len(),
+            keys: first_few(&unmatched),
+        });
+    }
+    let empty: Vec<&String> = report_keys
+        .iter()
+        .zip(&members)
+        .filter(|(_, members)| members.is_empty())
+        .map(|(key, _)| key)
+        .collect();
+    if columns.on_mismatch == OnMismatch::Refuse && !empty.is_empty() {
+        return Err(Error::ReportsWithoutRows { n_reports: empty.len(), keys: first_few(&empty) });
+    }
+    let reports_without_rows = empty.len();
+
+    let counts: Vec<&[f64]> =
+        columns.counts.iter().map(|name| numbers(reports, name)).collect::<Result<_>>()?;
+    let is_suppressed = |line: usize| match columns.suppressed_below {
+        None => false,
+        Some(limit) => counts.iter().any(|counts| counts[line].is_nan() || counts[line] < limit),
+    };
+    let with_rows = || (0..report_keys.len()).filter(|&line| !members[line].is_empty());
+    let kept: Vec<usize> = with_rows().filter(|&line| !is_suppressed(line)).collect();
+    let suppressed = with_rows().count() - kept.len();
+    let key_of = |line: usize| report_keys[line].clone();
+    if let Some(sizes) = columns.size.as_ref().map(|name| numbers(reports, name)).transpose()? {
+        for &line in &kept {
+            let (reported, found) = (sizes[line], members[line].len());
+            if (reported - found as f64).abs() > 0.0 || reported.is_nan() {
+                return Err(Error::SizeDiffers { key: key_of(line), reported, found });
+            }
+        }
+    }
+    for &line in &kept {
+        for (counts, name) in counts.iter().zip(&columns.counts) {
+            let is_exact = columns.noise == ReportNoise::None;
+            check_count(counts[line], members[line].len(), is_exact, &report_keys[line], name)?;
+        }
+    }
+    let partition = Partition::new(rows.n_rows(), kept.iter().map(|&line| &members[line]))?;
+    let noise = noise(reports, &columns.noise, &kept)?;
+    let bags = if let [positives] = counts[..] {
+        let positives: Vec<f64> = kept.iter().map(|&line| positives[line]).collect();
+        Bags::binary(partition, &positives, noise)?
+    } else {
+        let matrix =
+            Array2::from_shape_fn((kept.len(), counts.len()), |(bag, class)| counts[class][kept[bag]]);
+        if columns.noise == ReportNoise::None {
+            for (&line, counts) in kept.iter().zip(matrix.rows()) {
+                let size = members[line].len();
+                if (counts.sum() - size as f64).abs() > 0.0 {
+                    return Err(Error::ReportDoesNotSum { key: key_of(line), size, counted: counts.sum() });
+                }
+            }
+        }
+        Bags::multiclass(partition, matrix, noise)?
+    };
+    let keys = kept.iter().map(|&line| key_of(line)).collect();
+    Ok(Joined { bags, keys, rows_without_report: unmatched.len(), reports_without_rows, suppressed })
+}
+
+/// Refuses a count that cannot be, by the bag's key.
+fn check_count(count: f64, size: usize, is_exact: bool, key: &str, column: &str) -> Result<()> {
+    let key = || key.to_owned();
+    if count.is_nan() {
+        Err(Error::CountMissing { key: key(), column: column.into() })
+    } else if is_exact && count < 0.0 {
+        Err(Error::CountNegative { key: key(), count })
+    } else if is_exact && count > size as f64 {
+        Err(Error::CountOverSize { key: key(), count, size })
+    } else if is_exact && count.fract().abs() > 0.0 {
+        Err(Error::CountFraction { key: key(), count })
+    } else {
+        Ok(())
+    }
+}
+
+/// Each row's key, the parts of several key columns joined.
+fn keys(table: &Table, columns: &[String]) -> Result<Vec<String>> {
+    let mut keys: Vec<String> = vec![String::new(); table.n_rows()];
+    for (place, name) in columns.iter().enumerate() {
+        let column = table.column(name)?;
+        let Column::Categorical { dictionary, codes } = column else {
+            return Err(Error::ColumnKind {
+                column: name.clone(),
+                expected: "categorical",
+                got: column.kind(),
+            });
+        };
+        for (key, &code) in keys.iter_mut().zip(codes) {
+            if place > 0 {
+                key.push_str(" / ");
+            }
+            key.push_str(&dictionary[code as usize]);
+        }
+    }
+    check_length("key columns, at least", 1, columns.len().min(1))?;
+    Ok(keys)
+}
+
+fn numbers<'t>(table: &'t Table, name: &str) -> Result<&'t [f64]> {
+    match table.column(name)? {
+        Column::Numeric(values) => Ok(values),
+        other => Err(Error::ColumnKind { column: name.into(), expected: "numeric", got: other.kind() }),
+    }
+}
+
+fn noise(reports: &Table, declared: &ReportNoise, kept: &[usize]) -> Result<Noise> {
+    let scales = |scale: &NoiseScale| match scale {
+        NoiseScale::All(scale) => Ok(vec![*scale; kept.len()]),
+        NoiseScale::Column(name) => {
+            let scales = numbers(reports, name)?;
+            Ok(kept.iter().map(|&line| scales[line]).collect())
+        }
+    };
+    Ok(match declared {
+        ReportNoise::None => Noise::None,
+        ReportNoise::Laplace(scale) => Noise::Laplace(scales(scale)?),
+        ReportNoise::Gaussian(scale) => Noise::Gaussian(scales(scale)?),
+    })
+}
+
+fn first_few<T: AsRef<str>>(keys: &[T]) -> String {
+    const FEW: usize = 3;
+    let shown: Vec<&str> = keys.iter().take(FEW).map(AsRef::as_ref).collect();
+    let more = if keys.len() > FEW { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(keys: &[&str]) -> Table {
+        Table::new(vec![("bag".into(), Column::categorical(keys.iter().copied()))]).unwrap()
+    }
+
+    fn reports(keys: &[&str], counts: &[f64], sizes: &[f64]) -> Table {
+        Table::new(vec![
+            ("bag".into(), Column::categorical(keys.iter().copied())),
+            ("count".into(), Column::Numeric(counts.to_vec())),
+            ("size".into(), Column::Numeric(sizes.to_vec())),
+        ])
+        .unwrap()
+    }
+
+    fn columns() -> ReportColumns {
+        ReportColumns {
+            keys: vec!["bag".into()],
+            counts: vec!["count".into()],
+            size: None,
+            noise: ReportNoise::None,
+            suppressed_below: None,
+            on_mismatch: OnMismatch::Refuse,
+        }
+    }
+
+    #[test]
+    fn reports_find_their_rows() {
+        let joined =
+            join(&rows(&["b", "a", "b", "b"]), &reports(&["a", "b"], &[1.0, 2.0], &[1.0, 3.0]), &columns());
+        let joined = joined.unwrap();
+        assert_eq!(joined.keys, ["a", "b"]);
+        assert_eq!(joined.bags.members(1), [0, 2, 3]);
+        assert_eq!(joined.bags.counts()[[1, 1]] as u32, 2);
+    }
+
+    #[test]
+    fn each_mismatch_has_its_own_refusal() {
+        let refused = |rows: &Table, reports: &Table, columns: &ReportColumns| {
+            join(rows, reports, columns).unwrap_err()
+        };
+        let two = rows(&["a", "b", "b"]);
+        assert!(matches!(
+            refused(&two, &reports(&["a"], &[1.0], &[1.0]), &columns()),
+            Error::RowsWithoutReport { n_rows: 2, n_keys: 1, .. }
+        ));
+        assert!(matches!(
+            refused(&two, &reports(&["a", "b", "c"], &[0.0; 3], &[1.0; 3]), &columns()),
+            Error::ReportsWithoutRows { n_reports: 1, .. }
+        ));
+        assert!(matches!(
+            refused(&two, &reports(&["a", "b", "a"], &[0.0; 3], &[1.0; 3]), &columns()),
+            Error::ReportTwice { first: 0, second: 2, .. }
+        ));
+        let sized = ReportColumns { size: Some("size".into()), ..columns() };
+        assert!(matches!(
+            refused(&two, &reports(&["a", "b"], &[0.0; 2], &[1.0, 3.0]), &sized),
+            Error::SizeDiffers { found: 2, .. }
+        ));
+        let counted = |count| refused(&two, &reports(&["a", "b"], &[0.0, count], &[1.0; 2]), &columns());
+        assert!(matches!(counted(3.0), Error::CountOverSize { size: 2, .. }));
+        assert!(matches!(counted(-1.0), Error::CountNegative { .. }));
+        assert!(matches!(counted(0.5), Error::CountFraction { .. }));
+        assert!(matches!(counted(f64::NAN), Error::CountMissing { .. }));
+    }
+
+    #[test]
+    fn what_does_not_match_can_be_dropped_and_is_counted() {
+        let dropping = ReportColumns { on_mismatch: OnMismatch::Drop, ..columns() };
+        let joined = join(
+            &rows(&["a", "b", "b", "x"]),
+            &reports(&["a", "b", "c"], &[1.0, 0.0, 0.0], &[1.0; 3]),
+            &dropping,
+        );
+        let joined = joined.unwrap();
+        assert_eq!(
+            (joined.rows_without_report, joined.reports_without_rows, joined.bags.n_bags()),
+            (1, 1, 2)
+        );
+    }
+
+    #[test]
+    fn suppressed_counts_are_left_out_and_never_zero() {
+        let suppressing = ReportColumns { suppressed_below: Some(2.0), ..columns() };
+        let rows = rows(&["a", "a", "b", "b", "c", "c"]);
+        let joined =
+            join(&rows, &reports(&["a", "b", "c"], &[2.0, f64::NAN, 0.0], &[2.0; 3]), &suppressing).unwrap();
+        assert_eq!((joined.suppressed, joined.keys), (2, vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn several_keys_and_several_classes() {
+        let rows = Table::new(vec![
+            ("day".into(), Column::categorical(["1", "1", "2"])),
+            ("campaign".into(), Column::categorical(["x", "x", "x"])),
+        ])
+        .unwrap();
+        let reports = Table::new(vec![
+            ("campaign".into(), Column::categorical(["x", "x"])),
+            ("day".into(), Column::categorical(["2", "1"])),
+            ("low".into(), Column::Numeric(vec![1.0, 0.0])),
+            ("high".into(), Column::Numeric(vec![0.0, 2.0])),
+        ])
+        .unwrap();
+        let columns = ReportColumns {
+            keys: vec!["day".into(), "campaign".into()],
+            counts: vec!["low".into(), "high".into()],
+            ..columns()
+        };
+        let joined = join(&rows, &reports, &columns).unwrap();
+        assert_eq!(joined.keys, ["2 / x", "1 / x"]);
+        assert_eq!(joined.bags.counts_of(1).to_vec(), [0.0, 2.0]);
+    }
+}

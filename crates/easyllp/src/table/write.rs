@@ -1,0 +1,72 @@
+//! Tables into files: CSV, Parquet or Arrow IPC by the file's name, whole or not at all.
+
+use crate::atomic::AtomicFile;
+use crate::error::{Error, Result};
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::path::{Path, PathBuf};
+
+/// Writes batches of one schema to a file, which appears under its name when it is finished.
+pub struct TableWriter {
+    path: PathBuf,
+    writer: Writer,
+}
+
+enum Writer {
+    Csv(arrow_csv::Writer<AtomicFile>),
+    Parquet(Box<ArrowWriter<AtomicFile>>),
+    Arrow(FileWriter<AtomicFile>),
+}
+
+impl TableWriter {
+    /// Begins a file whose format its name tells: `.csv`, `.parquet` or `.arrow`.
+    pub fn create(path: &Path, schema: SchemaRef) -> Result<Self> {
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let file = || AtomicFile::create(path);
+        let writer = match extension.as_deref() {
+            Some("csv") => Writer::Csv(arrow_csv::Writer::new(file()?)),
+            Some("parquet" | "pq") => {
+                let properties =
+                    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
+                let writer = ArrowWriter::try_new(file()?, schema, Some(properties.build()));
+                Writer::Parquet(Box::new(writer.map_err(|error| cannot_write(path, error))?))
+            }
+            Some("arrow" | "feather" | "ipc") => Writer::Arrow(
+                FileWriter::try_new(file()?, &schema).map_err(|error| cannot_write(path, error))?,
+            ),
+            _ => {
+                let reason = "its name must end in csv, parquet or arrow".into();
+                return Err(Error::CannotWrite { path: path.into(), reason });
+            }
+        };
+        Ok(Self { path: path.into(), writer })
+    }
+
+    /// Adds rows.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.writer {
+            Writer::Csv(writer) => writer.write(batch).map_err(|error| cannot_write(&self.path, error)),
+            Writer::Parquet(writer) => writer.write(batch).map_err(|error| cannot_write(&self.path, error)),
+            Writer::Arrow(writer) => writer.write(batch).map_err(|error| cannot_write(&self.path, error)),
+        }
+    }
+
+    /// Ends the file and puts it in its place.
+    pub fn finish(self) -> Result<()> {
+        let failed = |error: &dyn std::fmt::Display| cannot_write(&self.path, error);
+        let file = match self.writer {
+            Writer::Csv(writer) => writer.into_inner(),
+            Writer::Parquet(writer) => writer.into_inner().map_err(|error| failed(&error))?,
+            Writer::Arrow(writer) => writer.into_inner().map_err(|error| failed(&error))?,
+        };
+        file.commit()
+    }
+}
+
+fn cannot_write(path: &Path, error: impl std::fmt::Display) -> Error {
+    Error::CannotWrite { path: path.into(), reason: error.to_string() }
+}
