@@ -3,6 +3,7 @@
 //! Every variant is an *expected* error: bad data or a bad setting. A broken promise inside the library is a bug and
 //! panics instead (`debug_assert!`, `expect("why")`).
 
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// The library's result type.
@@ -38,6 +39,8 @@ pub enum Error {
     NumberNotFinite { column: String, row: usize, value: f64 },
     #[error("column `{column}` has code {code} in row {row}, but its dictionary has {len} entries")]
     CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
+    #[error("the encoder of column `{column}` is not as fitting leaves it: {reason}")]
+    BadEncoder { column: String, reason: &'static str },
 
     // Bags
     #[error("there are no bags")]
@@ -97,6 +100,16 @@ pub enum Error {
     NoProbabilities,
     #[error("row {row} has a score of {value} in column {column}: scores must be finite")]
     ScoreNotFinite { row: usize, column: usize, value: f32 },
+
+    // Files
+    #[error("cannot write {path}: {reason}")]
+    CannotWrite { path: PathBuf, reason: String },
+    #[error("cannot read {path}: {reason}")]
+    CannotRead { path: PathBuf, reason: String },
+    #[error("{path} is not a model that can be read: {reason}")]
+    BadModelFile { path: PathBuf, reason: String },
+    #[error("not a sound model: {reason}")]
+    BadModel { reason: String },
 
     // Embedded data
     #[error("the embedded data set {dataset} is damaged: {reason}")]
