@@ -5,15 +5,15 @@ demo:
 
 # The benches crate has no tests; lint checks that it builds.
 test:
-	cargo test --workspace --exclude easyllp-benches
+	cargo test --workspace --all-features --exclude easyllp-benches
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 
 bench:
 	cargo bench --package easyllp-benches
 
 doc:
-	cargo doc --workspace --no-deps --open
+	cargo doc --workspace --all-features --no-deps --open

@@ -45,6 +45,8 @@ pub enum Error {
     NumberNotFinite { column: String, row: usize, value: f64 },
     #[error("column `{column}` has code {code} in row {row}, but its dictionary has {len} entries")]
     CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
+    #[error("the encoder of column `{column}` is not as fitting leaves it: {reason}")]
+    BadEncoder { column: String, reason: &'static str },
 
     // Files
     #[error("cannot write {path}: {reason}")]
@@ -174,6 +176,12 @@ pub enum Error {
     NoProbabilities,
     #[error("row {row} has a score of {value} in column {column}: scores must be finite")]
     ScoreNotFinite { row: usize, column: usize, value: f32 },
+
+    // Model files
+    #[error("{path} is not a model that can be read: {reason}")]
+    BadModelFile { path: PathBuf, reason: String },
+    #[error("not a sound model: {reason}")]
+    BadModel { reason: String },
 
     // Embedded data
     #[error("the embedded data set {dataset} is damaged: {reason}")]

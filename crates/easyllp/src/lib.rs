@@ -89,8 +89,10 @@ pub mod metrics;
 mod predictions;
 
 // REPORT
+mod artifact;
 mod atomic;
 
+pub use artifact::ModelFile;
 pub use bags::{Bags, Noise, Partition};
 pub use classes::{n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};

@@ -3,6 +3,7 @@
 use crate::bags::Bags;
 use crate::classes::check_classes;
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The probability p of each class, on the simplex by construction.
 ///
@@ -14,7 +15,8 @@ use crate::error::{Error, Result};
 /// assert!(LabelPrior::known(vec![0.5, 0.6]).is_err());
 /// # Ok::<(), easyllp::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>")]
 pub struct LabelPrior(Vec<f64>);
 
 impl LabelPrior {
@@ -31,7 +33,15 @@ impl LabelPrior {
         if (sum - 1.0).abs() > Self::SLACK {
             return Err(Error::PriorDoesNotSum { sum });
         }
-        Ok(Self(classes.into_iter().map(|p| p / sum).collect()))
+        Ok(Self::normalised(classes))
+    }
+
+    /// Divides by the sum, unless it is 1 up to rounding: then a prior that is stored is read back to the last bit.
+    fn normalised(classes: Vec<f64>) -> Self {
+        let sum: f64 = classes.iter().sum();
+        let rounding = classes.len() as f64 * f64::EPSILON;
+        let divisor = if (sum - 1.0).abs() <= rounding { 1.0 } else { sum };
+        Self(classes.into_iter().map(|p| (p / divisor).min(1.0)).collect())
     }
 
     /// A known prior of the positive class.
@@ -47,12 +57,20 @@ impl LabelPrior {
     /// Large bags weigh more than small ones, since they hold more rows. Noise may carry a pooled share out of
     /// [0, 1]: then the nearest point of the simplex is taken.
     pub fn pooled(bags: &Bags) -> Self {
-        Self(onto_simplex(bags.pooled_proportions()))
+        Self::normalised(onto_simplex(bags.pooled_proportions()))
     }
 
     /// The probability of each class.
     pub fn classes(&self) -> &[f64] {
         &self.0
+    }
+}
+
+impl TryFrom<Vec<f64>> for LabelPrior {
+    type Error = Error;
+
+    fn try_from(classes: Vec<f64>) -> Result<Self> {
+        Self::known(classes)
     }
 }
 
@@ -89,6 +107,24 @@ mod tests {
         );
         assert!(LabelPrior::known(vec![f64::NAN, 1.0]).is_err());
         assert!(LabelPrior::binary(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn a_stored_prior_is_checked_and_read_back_to_the_last_bit() {
+        let shares = |n_classes: u32| {
+            let total = f64::from(n_classes * (n_classes + 1) / 2);
+            (1..=n_classes).map(|share| f64::from(share) / total).collect::<Vec<f64>>()
+        };
+        let rounded = |n_classes| shares(n_classes).iter().map(|p| (p * 1e8).round() / 1e8).collect();
+        for n_classes in 2..60 {
+            for classes in [shares(n_classes), rounded(n_classes)] {
+                let prior = LabelPrior::known(classes).unwrap();
+                let stored = serde_json::to_string(&prior).unwrap();
+                assert_eq!(serde_json::from_str::<LabelPrior>(&stored).unwrap(), prior);
+            }
+        }
+        assert!(serde_json::from_str::<LabelPrior>("[0.5,0.6]").is_err());
+        assert!(serde_json::from_str::<LabelPrior>("[1.0]").is_err());
     }
 
     #[test]

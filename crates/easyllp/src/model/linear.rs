@@ -88,6 +88,11 @@ impl LinearModel {
         self.parameters.0[CATEGORIES].values.slice(ndarray::s![start..end, ..])
     }
 
+    /// How many categories each field has.
+    pub(crate) fn cardinalities(&self) -> &[u32] {
+        &self.cardinalities
+    }
+
     /// The lines of the block of categories that a row uses.
     pub(crate) fn lines<'b>(&'b self, ids: &'b ndarray::ArrayView1<u32>) -> impl Iterator<Item = u32> + 'b {
         self.field_starts.iter().zip(ids).map(|(start, id)| start + id)

@@ -104,6 +104,28 @@ impl Encoder {
         &self.columns
     }
 
+    /// How many dense features there are, and the cardinality of each categorical field.
+    pub(crate) fn shape(&self) -> (usize, Vec<u32>) {
+        let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
+        (n_dense, self.columns.iter().filter_map(|column| column.encoding.cardinality()).collect())
+    }
+
+    /// Refuses what fitting never leaves, but a file may hold.
+    pub(crate) fn check(&self) -> Result<()> {
+        let refuse =
+            |column: &ColumnEncoder, reason| Err(Error::BadEncoder { column: column.name.clone(), reason });
+        let mut pairs = self.columns.iter().zip(self.columns.iter().skip(1));
+        if let Some((_, second)) = pairs.find(|(first, second)| first.name >= second.name) {
+            return refuse(second, "columns must be in the order of their names, each there once");
+        }
+        for column in &self.columns {
+            if let Some(reason) = column.encoding.flaw() {
+                return refuse(column, reason);
+            }
+        }
+        Ok(())
+    }
+
     /// Features of a table's rows. Columns that the encoder does not know are passed over.
     pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
         let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
@@ -168,6 +190,36 @@ impl ColumnEncoding {
         }
     }
 
+    /// How many categories the column has; none if it becomes dense features.
+    fn cardinality(&self) -> Option<u32> {
+        match self {
+            Self::Standardise { .. } | Self::StandardiseVector { .. } => None,
+            Self::Vocabulary(values) => {
+                Some(u32::try_from(values.len()).map_or(u32::MAX, |n| n.saturating_add(1)))
+            }
+            Self::Hash(buckets) => Some(*buckets),
+        }
+    }
+
+    /// What is wrong with it, if fitting did not make it.
+    fn flaw(&self) -> Option<&'static str> {
+        let (sound, otherwise) = match self {
+            Self::Standardise { mean, scale, .. } => (
+                mean.is_finite() && is_scale(*scale),
+                "its mean and scale must be finite, its scale at least 0",
+            ),
+            Self::StandardiseVector { means, scale } => (
+                means.iter().all(|mean| mean.is_finite()) && is_scale(*scale),
+                "its means and scale must be finite, its scale at least 0",
+            ),
+            Self::Vocabulary(values) => {
+                (values.is_sorted_by(|a, b| a < b), "its values must be sorted, each there once")
+            }
+            Self::Hash(buckets) => (*buckets > 0, "it must have a bucket"),
+        };
+        (!sound).then_some(otherwise)
+    }
+
     /// The kind of column that it serves.
     fn kind(&self) -> &'static str {
         match self {
@@ -176,6 +228,10 @@ impl ColumnEncoding {
             Self::Vocabulary(_) | Self::Hash(_) => "categorical",
         }
     }
+}
+
+fn is_scale(scale: f64) -> bool {
+    scale.is_finite() && scale >= 0.0
 }
 
 fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<ColumnEncoding> {
@@ -362,6 +418,44 @@ mod tests {
         let encoder = Encoder::fit(&table(), EncoderOptions::default()).unwrap();
         let stored = serde_json::to_string(&encoder).unwrap();
         assert_eq!(serde_json::from_str::<Encoder>(&stored).unwrap(), encoder);
+    }
+
+    #[test]
+    fn the_shape_is_that_of_the_rows() {
+        let lists = ("list".into(), Column::Vector(Array2::zeros((4, 3))));
+        let table = Table::new([table().columns(), &[lists]].concat()).unwrap();
+        for max_vocabulary in [1, 10] {
+            let encoder = Encoder::fit(&table, EncoderOptions { max_vocabulary, hash_buckets: 7 }).unwrap();
+            let rows = encoder.encode(&table).unwrap();
+            assert_eq!(encoder.shape(), (rows.n_dense(), rows.cardinalities().to_vec()));
+            assert_eq!(encoder.check(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn refuses_encoders_that_were_never_fitted() {
+        let column = |name: &str, encoding| ColumnEncoder { name: name.into(), encoding };
+        let number = |name: &str| {
+            column(name, ColumnEncoding::Standardise { mean: 1.0, scale: 2.0, flags_missing: false })
+        };
+        let list = |means: &[f64], scale| ColumnEncoding::StandardiseVector { means: means.to_vec(), scale };
+        let words =
+            |values: &[&str]| ColumnEncoding::Vocabulary(values.iter().copied().map(str::to_owned).collect());
+        let refused = |columns: Vec<ColumnEncoder>| Encoder { columns }.check().is_err();
+        assert!(!refused(vec![number("a"), number("b"), column("c", words(&["x", "y"]))]));
+        assert!(refused(vec![number("b"), number("a")]));
+        assert!(refused(vec![number("a"), number("a")]));
+        for encoding in [
+            ColumnEncoding::Standardise { mean: f64::NAN, scale: 1.0, flags_missing: false },
+            ColumnEncoding::Standardise { mean: 0.0, scale: -1.0, flags_missing: true },
+            list(&[0.0, f64::INFINITY], 1.0),
+            list(&[0.0], -1.0),
+            words(&["y", "x"]),
+            words(&["x", "x"]),
+            ColumnEncoding::Hash(0),
+        ] {
+            assert!(refused(vec![column("a", encoding)]));
+        }
     }
 
     #[test]

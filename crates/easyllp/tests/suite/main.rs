@@ -8,6 +8,9 @@
 mod digits;
 /// Estimates from bags: exact by enumeration, intervals by simulation.
 mod estimates;
+/// Files in all formats.
+#[cfg(feature = "tables")]
+mod files;
 /// Malformed input at every constructor.
 mod malformed;
 /// Golden numbers, and the Python that made them.

@@ -1,0 +1,334 @@
+//! REPORT: the model file, which holds all that it takes to score new rows.
+//!
+//! It is one safetensors file. Each block of parameters is a tensor under the block's name, and the header's metadata
+//! has one key:
+//!
+//! ```text
+//! easyllp: "CHECKSUM {DESCRIPTION}"
+//! ```
+//!
+//! The description is JSON. The checksum (xxh3 of 128 bits, in hex) covers every byte of the file but its own, header
+//! and tensors alike; its kind and its place hold for all formats. There is one key since safetensors keeps metadata in
+//! a hash map, whose order differs from run to run, while the same model shall give the same bytes.
+//!
+//! A checksum tells of accidents, and anyone can make one: what is read is checked as if it were hostile.
+
+use crate::atomic::{AtomicFile, cannot_write};
+use crate::classes::{check_classes, n_columns};
+use crate::error::{Error, Result, check_length};
+use crate::loss::LossName;
+use crate::model::{LinearModel, Model};
+use crate::prior::LabelPrior;
+use crate::table::Encoder;
+use ndarray::Array2;
+use safetensors::tensor::{Dtype, Metadata, View};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use xxhash_rust::xxh3::Xxh3;
+
+/// The format that is written, and the newest one that is known.
+const FORMAT: u32 = 1;
+
+/// The metadata's only key.
+const KEY: &str = "easyllp";
+
+/// How many bytes say how long the header is.
+const LENGTH: usize = 8;
+
+/// How the header of every model file begins.
+const OPENING: &[u8] = br#"{"__metadata__":{"easyllp":""#;
+
+/// Where the checksum stands.
+const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 32;
+
+/// A trained model with all that it takes to score new rows, and how it came about.
+///
+/// Stored as one file, which is read back to the last bit; the same model gives the same bytes.
+///
+/// ```
+/// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
+/// use easyllp::{LabelPrior, LinearModel, LossName, ModelFile};
+///
+/// let table = Table::new(vec![("age".into(), Column::Numeric(vec![20.0, 40.0]))])?;
+/// let encoder = Encoder::fit(&table, EncoderOptions::default())?;
+/// let model = LinearModel::for_rows(&encoder.encode(&table)?, 2)?;
+/// let file = ModelFile {
+///     encoder,
+///     classes: vec!["no".into(), "yes".into()],
+///     loss: LossName::Logistic,
+///     method: "easyllp".into(),
+///     prior: LabelPrior::binary(0.25)?,
+///     settings: [("optimizer".into(), "adam".into())].into(),
+///     fingerprint: "3f21".into(),
+///     model,
+/// };
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("model.safetensors");
+/// file.save(&path)?;
+/// assert_eq!(ModelFile::load(&path)?, file);
+///
+/// let mut bytes = file.to_bytes()?;
+/// *bytes.last_mut().unwrap() ^= 1;
+/// assert!(ModelFile::from_bytes(&bytes).is_err());
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFile {
+    /// Which columns the model reads, and how they become features.
+    pub encoder: Encoder,
+    /// What each class is called, in the order of classes; two for a task of one score.
+    pub classes: Vec<String>,
+    /// The loss it was trained with, which tells what its scores say.
+    pub loss: LossName,
+    /// The method that gave rows their targets, by name.
+    pub method: String,
+    /// The label prior among the rows it was trained on.
+    pub prior: LabelPrior,
+    /// How it was trained, for people to read.
+    pub settings: BTreeMap<String, String>,
+    /// A fingerprint of the data it was trained on.
+    pub fingerprint: String,
+    /// The model.
+    pub model: LinearModel,
+}
+
+impl ModelFile {
+    /// Writes the model to a file, which appears whole or not at all.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let bytes = self.to_bytes()?;
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(&bytes).map_err(|error| cannot_write(path, &error))?;
+        file.commit()
+    }
+
+    /// Reads a model from a file. Whatever the file holds, the outcome is a sound model or an error.
+    pub fn load(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path)
+            .map_err(|error| Error::CannotRead { path: path.into(), reason: error.to_string() })?;
+        Self::read(&bytes).map_err(|Reason(reason)| Error::BadModelFile { path: path.into(), reason })
+    }
+
+    /// The bytes of the model's file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.write().map_err(|Reason(reason)| Error::BadModel { reason })
+    }
+
+    /// The model that a file of these bytes holds.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::read(bytes).map_err(|Reason(reason)| Error::BadModel { reason })
+    }
+
+    fn write(&self) -> Checked<Vec<u8>> {
+        self.check()?;
+        let description = serde_json::to_string(&Description {
+            classes: Cow::Borrowed(&self.classes),
+            encoder: Cow::Borrowed(&self.encoder),
+            fingerprint: Cow::Borrowed(&self.fingerprint),
+            format: FORMAT,
+            loss: self.loss,
+            method: Cow::Borrowed(&self.method),
+            model: Kind::Linear,
+            prior: Cow::Borrowed(&self.prior),
+            settings: Cow::Borrowed(&self.settings),
+            version: env!("CARGO_PKG_VERSION").into(),
+        })?;
+        let metadata = [(KEY.to_owned(), format!("{:0>width$} {description}", "", width = CHECKSUM.len()))];
+        let tensors = self.model.parameters().0.iter().map(|block| (block.name, Tensor(&block.values)));
+        let mut bytes = safetensors::serialize(tensors, Some(metadata.into_iter().collect()))?;
+        let checksum = checksum(&bytes).expect("safetensors writes the metadata before all tensors");
+        bytes[CHECKSUM].copy_from_slice(checksum.as_bytes());
+        Ok(bytes)
+    }
+
+    fn read(bytes: &[u8]) -> Checked<Self> {
+        let Some(checksum) = checksum(bytes) else { return refuse("it does not begin as a model file does") };
+        if bytes[CHECKSUM] != *checksum.as_bytes() {
+            return refuse("its checksum is another one, so it was cut short, damaged or edited");
+        }
+        let (header, data) = split(bytes).ok_or_else(|| Reason("its header is cut short".into()))?;
+        // Not `SafeTensors::deserialize`: its sum of forged sizes can overflow, and then it panics.
+        let tensors: Metadata = serde_json::from_slice(header)?;
+        let metadata = tensors.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let Some(description) = metadata.and_then(|text| text.get(CHECKSUM.len() + 1..)) else {
+            return refuse("it has no description");
+        };
+        let Stamp { format, version } = serde_json::from_str(description)?;
+        if format != FORMAT {
+            return refuse(format!(
+                "it has format {format}, written by easyllp {version}, and the newest one known here is {FORMAT}"
+            ));
+        }
+        let Description { classes, encoder, fingerprint, loss, method, prior, settings, .. } =
+            serde_json::from_str(description)?;
+        let model = read_model(&encoder, classes.len(), &tensors, data)?;
+        let file = Self {
+            encoder: encoder.into_owned(),
+            classes: classes.into_owned(),
+            loss,
+            method: method.into_owned(),
+            prior: prior.into_owned(),
+            settings: settings.into_owned(),
+            fingerprint: fingerprint.into_owned(),
+            model,
+        };
+        file.check()?;
+        Ok(file)
+    }
+
+    /// Refuses what could not score rows, or could not be read back: before writing, and after reading.
+    fn check(&self) -> Checked<()> {
+        check_classes(self.classes.len())?;
+        let mut names = HashSet::new();
+        if let Some(name) = self.classes.iter().find(|&name| !names.insert(name)) {
+            return refuse(format!("class `{name}` is there twice"));
+        }
+        check_length("classes of the prior", self.classes.len(), self.prior.classes().len())?;
+        self.loss.training()?;
+        self.encoder.check()?;
+        if self.model.cardinalities() != self.encoder.shape().1 {
+            return refuse("the model and the encoder differ in their categories");
+        }
+        let blocks = &self.model.parameters().0;
+        let forms = forms(&self.encoder, self.classes.len())?;
+        check_length("blocks of parameters", forms.len(), blocks.len())?;
+        for (block, (name, shape)) in blocks.iter().zip(forms) {
+            if block.name != name || block.values.shape() != shape {
+                let (got, got_shape) = (block.name, block.values.shape());
+                return refuse(format!("block `{got}` has shape {got_shape:?}, not `{name}` {shape:?}"));
+            }
+            let strange = block.values.indexed_iter().find(|(_, value)| !value.is_finite());
+            if let Some(((line, column), value)) = strange {
+                return refuse(format!(
+                    "block `{name}` has {value} in line {line}, column {column}: parameters must be finite"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a file says of its model. Keys are sorted.
+#[derive(Serialize, Deserialize)]
+struct Description<'m> {
+    classes: Cow<'m, [String]>,
+    encoder: Cow<'m, Encoder>,
+    fingerprint: Cow<'m, str>,
+    format: u32,
+    loss: LossName,
+    method: Cow<'m, str>,
+    model: Kind,
+    prior: Cow<'m, LabelPrior>,
+    settings: Cow<'m, BTreeMap<String, String>>,
+    version: Cow<'m, str>,
+}
+
+/// The part of a description that stays the same in every format.
+#[derive(Deserialize)]
+struct Stamp {
+    format: u32,
+    version: String,
+}
+
+/// The kinds of model that a file can hold.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Linear,
+}
+
+/// Why a model is refused.
+struct Reason(String);
+
+type Checked<T> = std::result::Result<T, Reason>;
+
+impl<E: std::error::Error> From<E> for Reason {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn refuse<T>(reason: impl Into<String>) -> Checked<T> {
+    Err(Reason(reason.into()))
+}
+
+/// A block of parameters, as safetensors writes it.
+struct Tensor<'m>(&'m Array2<f32>);
+
+impl View for Tensor<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        self.0.shape()
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.0.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        size_of::<f32>() * self.0.len()
+    }
+}
+
+/// The name and shape of each block of a model with this encoder.
+fn forms(encoder: &Encoder, n_classes: usize) -> Checked<[(&'static str, [usize; 2]); 3]> {
+    let (n_dense, cardinalities) = encoder.shape();
+    let sum = cardinalities.into_iter().try_fold(0_usize, |sum, n| sum.checked_add(n as usize));
+    let Some(n_categories) = sum else { return refuse("it has more categories than can be counted") };
+    let n_scores = n_columns(n_classes);
+    Ok([
+        ("weights", [n_dense, n_scores]),
+        ("intercept", [1, n_scores]),
+        ("categories", [n_categories, n_scores]),
+    ])
+}
+
+/// The model of this encoder with the numbers of a file.
+fn read_model(encoder: &Encoder, n_classes: usize, tensors: &Metadata, data: &[u8]) -> Checked<LinearModel> {
+    // `Metadata` has made sure that tensors are as long as their shapes say and follow on each other. If they also fill
+    // the data, then a model of the same shapes is no larger than the file: a small file cannot ask for much memory.
+    let forms = forms(encoder, n_classes)?;
+    check_length("tensors", forms.len(), tensors.tensors().len())?;
+    check_length("bytes of tensors", tensors.data_len(), data.len())?;
+    for (name, shape) in forms {
+        let Some(tensor) = tensors.info(name) else { return refuse(format!("tensor `{name}` is missing")) };
+        if tensor.dtype != Dtype::F32 || tensor.shape != shape {
+            let (kind, got) = (tensor.dtype, &tensor.shape);
+            return refuse(format!(
+                "tensor `{name}` has {kind} numbers in shape {got:?}, not F32 in {shape:?}"
+            ));
+        }
+    }
+    let (n_dense, cardinalities) = encoder.shape();
+    let mut model = LinearModel::new(n_dense, &cardinalities, n_classes)?;
+    for block in &mut model.parameters_mut().0 {
+        let numbers = tensors.info(block.name).and_then(|tensor| data.get(tensor.data_offsets.0..));
+        let (numbers, _) = numbers.unwrap_or_default().as_chunks();
+        block.values.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
+    }
+    Ok(model)
+}
+
+/// A file's header and the bytes of its tensors.
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
+    rest.split_at_checked(u64::from_le_bytes(*length).try_into().ok()?)
+}
+
+/// The checksum that these bytes should have, if they begin as a model file does.
+fn checksum(bytes: &[u8]) -> Option<String> {
+    let (before, after) = (bytes.get(..CHECKSUM.start)?, bytes.get(CHECKSUM.end..)?);
+    let mut hash = Xxh3::new();
+    hash.update(before);
+    hash.update(after);
+    before.ends_with(OPENING).then(|| format!("{:032x}", hash.digest128()))
+}
+
+#[cfg(test)]
+mod tests;
