@@ -234,7 +234,7 @@ fn forged_descriptions_are_refused() {
 
     assert_eq!(with("classes", json!(["a", "a"])), "class `a` is there twice");
     assert!(with("classes", json!([])).contains("shape [1, 1], not F32 in [1, 0]"));
-    assert_eq!(with("classes", json!(["a"])), "counts of 1 classes: at least 2 are needed");
+    assert_eq!(with("classes", json!(["a"])), "a task of 1 classes: at least 2 are needed");
     assert!(with("classes", json!(["a", "b", "c"])).contains("shape [1, 1], not F32 in [1, 3]"));
     assert!(with("prior", json!([0.5, 0.6])).contains("the prior sums to 1.1, not to 1"));
     assert_eq!(with("prior", json!([0.5, 0.25, 0.25])), "classes of the prior: expected 2, got 3");
