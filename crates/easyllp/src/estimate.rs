@@ -59,7 +59,7 @@ impl Estimate {
         Self { value: 1.0 - self.value, low: 1.0 - self.high, high: 1.0 - self.low, ..self }
     }
 
-    fn clipped(self, least: f64, most: f64) -> Self {
+    pub(crate) fn clipped(self, least: f64, most: f64) -> Self {
         Self { low: self.low.clamp(least, most), high: self.high.clamp(least, most), ..self }
     }
 }
@@ -333,7 +333,7 @@ impl<'b> Estimator<'b> {
         t.inverse_cdf(0.5 + 0.5 * self.level)
     }
 
-    fn t_interval(&self, value: f64, standard_error: f64) -> Estimate {
+    pub(crate) fn t_interval(&self, value: f64, standard_error: f64) -> Estimate {
         let reach = self.t_quantile() * standard_error;
         Estimate { value, standard_error, low: value - reach, high: value + reach }
     }

@@ -9,7 +9,7 @@
 //!   READ            BAG              CORRECT           TRAIN                     EVALUATE
 //!   Rows            Bags             Correction        Trainer                   Estimator
 //!   table, datasets bagging          LabelPrior        method, loss, model,      metrics
-//!                                    Targets           optim
+//!                                    Targets           optim                     diagnose
 //!
 //!   features ─────────────────────────────────────────► scores ────────────────► log loss, Brier, accuracy
 //!      │ indices only                                     ▲                          ▲ each with an interval
@@ -84,6 +84,7 @@ mod optim;
 mod train;
 
 // EVALUATE
+pub mod diagnose;
 pub mod estimate;
 pub mod metrics;
 mod predictions;

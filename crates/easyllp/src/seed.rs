@@ -10,6 +10,7 @@ pub(crate) enum Stream {
     Split = 2,
     Surrogate = 3,
     Shuffle = 4,
+    Diagnose = 5,
 }
 
 /// The random numbers of one stage of the run with this seed.

@@ -1,6 +1,7 @@
 //! Malformed input at every constructor: an error each time, and never a panic.
 
 use easyllp::bagging::{Sizes, by_key, folds, random, split};
+use easyllp::diagnose::{dispersion, prior_interval};
 use easyllp::method::Event;
 use easyllp::table::{Column, Encoder, EncoderOptions, Table};
 use easyllp::{
@@ -226,6 +227,11 @@ proptest! {
                     prop_assert!(estimate.low <= estimate.high, "{:?}", estimate);
                 }
             }
+        }
+        prop_assert_eq!(prior_interval(&bags, 1, 0.9).is_ok(), n_bags >= 2);
+        match dispersion(&bags, 9, 1) {
+            Ok(found) => prop_assert!((0.0..=1.0).contains(&found.over) && found.ratio >= 0.0, "{:?}", found),
+            Err(error) => prop_assert!(n_bags == 1, "{}", error),
         }
     }
 }

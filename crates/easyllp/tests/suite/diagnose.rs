@@ -1,0 +1,219 @@
+//! Bags that were put together regardless of labels are found plausible as often as promised; others are found out.
+
+use crate::simulation::{laplace, normal, seed};
+use easyllp::diagnose::{Verdict, dispersion, prior_interval};
+use easyllp::{Bags, Noise, Partition};
+use ndarray::Array2;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Bags of consecutive rows.
+fn partition(sizes: &[usize]) -> Partition {
+    let bag_of_row: Vec<u32> =
+        (0..).zip(sizes).flat_map(|(bag, &size)| std::iter::repeat_n(bag, size)).collect();
+    Partition::from_bag_of_row(&bag_of_row, sizes.len()).unwrap()
+}
+
+/// Class counts of independent rows with these class probabilities.
+fn class_counts(sizes: &[usize], classes: &[f64], rng: &mut ChaCha8Rng) -> Array2<f64> {
+    let mut counts = Array2::zeros((sizes.len(), classes.len()));
+    for (mut line, &size) in counts.rows_mut().into_iter().zip(sizes) {
+        for _ in 0..size {
+            let mut place = rng.random::<f64>();
+            let passed = |p: &&f64| {
+                place -= **p;
+                place >= 0.0
+            };
+            line[classes.iter().take_while(passed).count().min(classes.len() - 1)] += 1.0;
+        }
+    }
+    counts
+}
+
+/// The share of 1,000 sets of bags that are not found plausible at level 0.05, which should lie within four standard
+/// errors of it. The p-value is exact for any number of draws, so few will do.
+fn assert_few_false_alarms(name: &str, rng: &mut ChaCha8Rng, mut set: impl FnMut(&mut ChaCha8Rng) -> Bags) {
+    let n_sets = 1000;
+    let alarms = (0..n_sets)
+        .filter(|_| {
+            let bags = set(rng);
+            dispersion(&bags, 49, rng.random()).unwrap().verdict(0.05) != Verdict::Plausible
+        })
+        .count();
+    let share = alarms as f64 / f64::from(n_sets);
+    let standard_error = (0.05 * 0.95 / f64::from(n_sets)).sqrt();
+    assert!((share - 0.05).abs() < 4.0 * standard_error, "{name}: {share} of the sets are not plausible");
+}
+
+fn sizes_to_try(rng: &mut ChaCha8Rng) -> Vec<(&'static str, Vec<usize>)> {
+    let mixed = (0..200).map(|_| rng.random_range(4..=256)).collect();
+    vec![("2", vec![2; 200]), ("8", vec![8; 200]), ("64", vec![64; 200]), ("4 to 256", mixed)]
+}
+
+/// 200 bags each. Passes on 20 of the seeds 0 to 19.
+#[test]
+fn false_alarms_are_as_rare_as_promised() {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed());
+    for (size, sizes) in sizes_to_try(&mut rng) {
+        let partition = partition(&sizes);
+        for p in [0.01, 0.3] {
+            assert_few_false_alarms(&format!("bags of {size}, p = {p}"), &mut rng, |rng| {
+                let counts = class_counts(&sizes, &[1.0 - p, p], rng);
+                Bags::multiclass(partition.clone(), counts, Noise::None).unwrap()
+            });
+        }
+    }
+    let sizes = vec![16; 100];
+    assert_few_false_alarms("four classes", &mut rng, |rng| {
+        let counts = class_counts(&sizes, &[0.5, 0.3, 0.15, 0.05], rng);
+        Bags::multiclass(partition(&sizes), counts, Noise::None).unwrap()
+    });
+}
+
+/// The same with noise as declared, of one count and of every class. The totals are then known only roughly, also where
+/// positives are so rare that noise hides them. Passes on 20 of the seeds 0 to 19.
+#[test]
+fn declared_noise_raises_no_alarm() {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed());
+    for (p, size, scale) in [(0.01, 8, 1.0), (0.3, 8, 2.0), (0.3, 64, 3.0)] {
+        let sizes = vec![size; 100];
+        let partition = partition(&sizes);
+        let scales = vec![scale; 100];
+        assert_few_false_alarms(&format!("normal, bags of {size}, p = {p}"), &mut rng, |rng| {
+            let counts = class_counts(&sizes, &[1.0 - p, p], rng);
+            let noisy: Vec<f64> = counts.column(1).iter().map(|count| count + scale * normal(rng)).collect();
+            Bags::binary(partition.clone(), &noisy, Noise::Gaussian(scales.clone())).unwrap()
+        });
+        for classes in [&[1.0 - p, p][..], &[0.6, 0.4 - p, p]] {
+            assert_few_false_alarms(&format!("Laplace, bags of {size}, {classes:?}"), &mut rng, |rng| {
+                let counts = class_counts(&sizes, classes, rng).mapv(|count| count + laplace(rng, scale));
+                Bags::multiclass(partition.clone(), counts, Noise::Laplace(scales.clone())).unwrap()
+            });
+        }
+    }
+}
+
+/// Counts of bags that were filled with positives first.
+fn sorted_by_label(sizes: &[usize], mut n_positives: usize) -> Vec<f64> {
+    let fill = |&size: &usize| {
+        let count = size.min(n_positives);
+        n_positives -= count;
+        count as f64
+    };
+    sizes.iter().map(fill).collect()
+}
+
+#[test]
+fn bags_made_by_label_are_found_out() {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed());
+    for (size, sizes) in sizes_to_try(&mut rng) {
+        let n_rows: usize = sizes.iter().sum();
+        for share in [10, 3] {
+            let counts = sorted_by_label(&sizes, n_rows / share);
+            let bags = Bags::binary(partition(&sizes), &counts, Noise::None).unwrap();
+            let found = dispersion(&bags, 1999, seed()).unwrap();
+            assert!(found.over < 0.001 && found.verdict(0.05) == Verdict::Over, "bags of {size}: {found:?}");
+            assert!(found.ratio > 1.3, "bags of {size}: {found:?}");
+
+            // Noise that drowns what two rows say lets bags of two pass, as it should.
+            if size != "2" {
+                let noisy: Vec<f64> = counts.iter().map(|count| count + laplace(&mut rng, 1.0)).collect();
+                let declared = Noise::Laplace(vec![1.0; sizes.len()]);
+                let bags = Bags::binary(partition(&sizes), &noisy, declared).unwrap();
+                let found = dispersion(&bags, 1999, seed()).unwrap();
+                assert!(found.over < 0.001, "noisy bags of {size}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn balanced_bags_are_found_out() {
+    for (size, count) in [(2, 1.0), (8, 2.0), (64, 20.0)] {
+        let bags = Bags::binary(partition(&[size; 200]), &[count; 200], Noise::None).unwrap();
+        let found = dispersion(&bags, 1999, seed()).unwrap();
+        assert!(found.under < 0.001 && found.verdict(0.05) == Verdict::Under, "bags of {size}: {found:?}");
+    }
+    let counts = Array2::from_shape_fn((200, 4), |(_, class)| (class + 1) as f64);
+    let bags = Bags::multiclass(partition(&[10; 200]), counts, Noise::None).unwrap();
+    assert_eq!(dispersion(&bags, 1999, seed()).unwrap().verdict(0.001), Verdict::Under);
+}
+
+/// Noise that nobody declared makes no bags; noise declared and left out makes them too much alike.
+#[test]
+fn noise_must_be_what_was_declared() {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed());
+    let sizes = [8; 200];
+    let counts: Vec<f64> = class_counts(&sizes, &[0.7, 0.3], &mut rng).column(1).to_vec();
+    let noisy: Vec<f64> = counts.iter().map(|count| count + laplace(&mut rng, 2.0)).collect();
+    assert!(Bags::binary(partition(&sizes), &noisy, Noise::None).is_err());
+    let bags = Bags::binary(partition(&sizes), &counts, Noise::Laplace(vec![4.0; 200])).unwrap();
+    assert_eq!(dispersion(&bags, 1999, seed()).unwrap().verdict(0.001), Verdict::Under);
+}
+
+#[test]
+fn a_seed_gives_the_same_whatever_the_threads() {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed());
+    let sizes: Vec<usize> = (0..50).map(|_| rng.random_range(1..=90)).collect();
+    let counts = class_counts(&sizes, &[0.2, 0.5, 0.3], &mut rng);
+    let noisy = counts.mapv(|count| count + normal(&mut rng));
+    let exact = Bags::multiclass(partition(&sizes), counts, Noise::None).unwrap();
+    let noisy = Bags::multiclass(partition(&sizes), noisy, Noise::Gaussian(vec![1.0; 50])).unwrap();
+    for bags in [exact, noisy] {
+        let on = |n_threads: usize, seed: u64| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            pool.install(|| dispersion(&bags, 300, seed).unwrap())
+        };
+        assert_eq!(on(1, 5), on(4, 5));
+        assert_ne!(on(1, 5), on(1, 6));
+    }
+}
+
+#[cfg(feature = "datasets")]
+#[test]
+fn people_bagged_by_education_are_not_bagged_regardless_of_income() {
+    use easyllp::bagging;
+    use easyllp::table::Column;
+    let adult = easyllp::datasets::adult().unwrap().train;
+    let Ok(Column::Categorical { codes, .. }) = adult.table.column("education") else {
+        panic!("education is a column of categories")
+    };
+    let (_, by_education) = bagging::by_key(codes).unwrap();
+    let bags = Bags::from_labels(by_education, &adult.labels, 2).unwrap();
+    let found = dispersion(&bags, 1999, seed()).unwrap();
+    assert!(found.over < 0.001 && found.verdict(0.001) == Verdict::Over, "{found:?}");
+
+    let random = bagging::random(adult.labels.len(), &bagging::Sizes::Range(4..=256), seed()).unwrap();
+    let bags = Bags::from_labels(random, &adult.labels, 2).unwrap();
+    assert_eq!(dispersion(&bags, 1999, seed()).unwrap().verdict(1e-3), Verdict::Plausible);
+}
+
+/// 95 % intervals of 2,000 sets of 100 bags: the share that covers lies within four standard errors, 0.0195, of 0.95,
+/// whether rows of a bag are independent, alike, or counted with noise. Passes on 20 of the seeds 0 to 19.
+#[test]
+fn intervals_of_the_prior_cover() {
+    let n_sets = 2000;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed());
+    let sizes: Vec<usize> = (0..100).map(|_| rng.random_range(4..=60)).collect();
+    let partition = partition(&sizes);
+    for (name, shares, scale) in
+        [("independent", [0.3, 0.3], 0.0), ("alike", [0.1, 0.5], 0.0), ("noisy", [0.3, 0.3], 4.0)]
+    {
+        let covering = (0..n_sets)
+            .filter(|_| {
+                let count = |&size: &usize| {
+                    let share = shares[rng.random_range(0..2)];
+                    let exact = (0..size).filter(|_| rng.random::<f64>() < share).count() as f64;
+                    exact + laplace(&mut rng, scale)
+                };
+                let counts: Vec<f64> = sizes.iter().map(count).collect();
+                let noise = Noise::Laplace(vec![scale; sizes.len()]);
+                let bags = Bags::binary(partition.clone(), &counts, noise).unwrap();
+                prior_interval(&bags, 1, 0.95).unwrap().covers(0.3)
+            })
+            .count();
+        let share = covering as f64 / f64::from(n_sets);
+        let standard_error = (0.95 * 0.05 / f64::from(n_sets)).sqrt();
+        assert!((share - 0.95).abs() < 4.0 * standard_error, "{name}: {share} of the intervals cover");
+    }
+}
