@@ -1,6 +1,13 @@
 //! The command line, as clap reads it.
 
+use crate::commands::bag::BagArgs;
+use crate::commands::datasets::DatasetsArgs;
 use crate::commands::demo::DemoArgs;
+use crate::commands::evaluate::EvaluateArgs;
+use crate::commands::inspect::InspectArgs;
+use crate::commands::predict::PredictArgs;
+use crate::commands::show::ShowArgs;
+use crate::commands::train::TrainArgs;
 use clap::{Parser, Subcommand};
 
 /// Learn a model of individual rows when only aggregate labels are known.
@@ -17,4 +24,11 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(DemoArgs),
+    Bag(BagArgs),
+    Inspect(InspectArgs),
+    Train(Box<TrainArgs>),
+    Predict(PredictArgs),
+    Evaluate(EvaluateArgs),
+    Show(ShowArgs),
+    Datasets(DatasetsArgs),
 }

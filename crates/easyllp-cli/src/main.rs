@@ -4,6 +4,8 @@
 
 mod args;
 mod commands;
+mod data;
+mod figures;
 mod output;
 
 use args::{Args, Command};
@@ -13,6 +15,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = Args::try_parse().map_err(anyhow::Error::from).and_then(|args| match &args.command {
         Command::Demo(demo) => commands::demo::run(demo),
+        Command::Bag(bag) => commands::bag::run(bag),
+        Command::Inspect(inspect) => commands::inspect::run(inspect),
+        Command::Train(train) => commands::train::run(train),
+        Command::Predict(predict) => commands::predict::run(predict),
+        Command::Evaluate(evaluate) => commands::evaluate::run(evaluate),
+        Command::Show(show) => commands::show::run(show),
+        Command::Datasets(datasets) => commands::datasets::run(datasets),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,6 +7,8 @@ use crate::classes::{check_classes, check_labels};
 use crate::error::{Error, Result, check_length};
 use crate::rows::row_count;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use rand::RngExt;
+use rand_distr::{Distribution, Exp1, StandardNormal};
 
 /// Marks a row that is in no bag.
 pub(crate) const NO_BAG: u32 = u32::MAX;
@@ -128,7 +130,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    fn scales(&self) -> Option<&Vec<f64>> {
+    pub(crate) fn scales(&self) -> Option<&Vec<f64>> {
         match self {
             Self::None => None,
             Self::Laplace(scales) | Self::Gaussian(scales) => Some(scales),
@@ -141,6 +143,21 @@ impl Noise {
             Self::None => 0.0,
             Self::Laplace(scales) => 2.0 * scales[bag].powi(2),
             Self::Gaussian(scales) => scales[bag].powi(2),
+        }
+    }
+
+    /// A draw of the noise on one count of bag `bag`.
+    pub(crate) fn draw(&self, bag: usize, rng: &mut impl RngExt) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Laplace(scales) => {
+                let length: f64 = Exp1.sample(rng);
+                if rng.random() { scales[bag] * length } else { -scales[bag] * length }
+            }
+            Self::Gaussian(scales) => {
+                let standard: f64 = StandardNormal.sample(rng);
+                scales[bag] * standard
+            }
         }
     }
 
@@ -259,6 +276,11 @@ impl Bags {
             _ => (0..n_bags).map(|bag| left_in_class(noise.variance(bag))).collect(),
         };
         Ok(Self { partition, counts, noise, count_variances })
+    }
+
+    /// The rows of each bag, without what is known of them.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
     }
 
     /// How many bags there are: n, at least 1.

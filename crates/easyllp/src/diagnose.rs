@@ -33,7 +33,6 @@ use dealing::{Dealer, Dealing};
 use ndarray::{Array2, ArrayView2};
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, Exp1, StandardNormal};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -237,29 +236,15 @@ fn add_noise(bags: &Bags, counts: &mut Array2<f64>, rng: &mut impl Rng) {
         if bags.count_variance(bag) < variance {
             let mut sum = 0.0;
             for count in &mut line {
-                let noise = draw_noise(bags.noise(), bag, rng);
+                let noise = bags.noise().draw(bag, rng);
                 *count += noise;
                 sum += noise;
             }
             line -= sum / line.len() as f64;
         } else {
-            let noise = draw_noise(bags.noise(), bag, rng);
+            let noise = bags.noise().draw(bag, rng);
             line[0] -= noise;
             line[1] += noise;
-        }
-    }
-}
-
-fn draw_noise(noise: &Noise, bag: usize, rng: &mut impl Rng) -> f64 {
-    match noise {
-        Noise::None => 0.0,
-        Noise::Laplace(scales) => {
-            let length: f64 = Exp1.sample(rng);
-            if rng.random() { scales[bag] * length } else { -scales[bag] * length }
-        }
-        Noise::Gaussian(scales) => {
-            let standard: f64 = StandardNormal.sample(rng);
-            scales[bag] * standard
         }
     }
 }

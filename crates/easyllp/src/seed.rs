@@ -10,6 +10,7 @@ pub(crate) enum Stream {
     Split = 2,
     Surrogate = 3,
     Shuffle = 4,
+    Noise = 6,
     Diagnose = 5,
 }
 

@@ -2,8 +2,9 @@
 
 mod report;
 
+use crate::commands::{parse_count, use_threads};
 use crate::output::{print, thousands};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::method::{Event, Naive};
 use easyllp::table::{Encoder, EncoderOptions};
@@ -76,10 +77,6 @@ fn parse_task(text: &str) -> Result<Task, String> {
     }
 }
 
-fn parse_count(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "a whole number of at least 1 is needed".into())
-}
-
 fn parse_l2(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(l2) if l2 >= 0.0 && f64::is_finite(l2) => Ok(l2),
@@ -139,10 +136,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into());
         }
     };
-    if let Some(threads) = args.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
-        pool.build_global().context("cannot start threads")?;
-    }
+    use_threads(args.threads)?;
     let report = report(args, task)?;
     if args.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&report)?))

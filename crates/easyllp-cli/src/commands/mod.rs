@@ -1,3 +1,27 @@
 //! One file a command.
 
+pub(crate) mod bag;
+pub(crate) mod datasets;
 pub(crate) mod demo;
+pub(crate) mod evaluate;
+pub(crate) mod inspect;
+pub(crate) mod predict;
+pub(crate) mod show;
+pub(crate) mod train;
+
+use anyhow::{Context, Result};
+use std::num::NonZeroUsize;
+
+/// A count on the command line.
+pub(crate) fn parse_count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "a whole number of at least 1 is needed".into())
+}
+
+/// Leaves the library this many threads, if a number was given.
+pub(crate) fn use_threads(threads: Option<NonZeroUsize>) -> Result<()> {
+    if let Some(threads) = threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
+        pool.build_global().context("cannot start threads")?;
+    }
+    Ok(())
+}

@@ -174,6 +174,12 @@ impl Table {
         }
     }
 
+    /// Only these columns, in this order.
+    pub fn select(&self, names: &[String]) -> Result<Self> {
+        let column = |name: &String| Ok((name.clone(), self.column(name)?.clone()));
+        Self::new(names.iter().map(column).collect::<Result<_>>()?)
+    }
+
     /// The column of this name.
     pub fn column(&self, name: &str) -> Result<&Column> {
         let found = self.columns.iter().find(|(of_column, _)| of_column == name);

@@ -1,0 +1,122 @@
+//! `easyllp predict`: rows into scores, batch by batch.
+
+use crate::commands::{parse_count, use_threads};
+use anyhow::Result;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use clap::Args;
+use easyllp::table::{ColumnEncoding, ReadAs, Source, TableWriter};
+use easyllp::{Model, ModelFile};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Score rows with a model.
+///
+/// Writes a column `score`, the probability of the positive class; for more than two classes a column `score_CLASS` for each and
+/// `class`, the likeliest. Memory does not grow with the file.
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// The model file
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+
+    /// Rows to score
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    rows: Vec<String>,
+
+    /// Columns of the rows to write beside the scores
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    keep: Vec<String>,
+
+    /// Threads; by default one a core
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    threads: Option<NonZeroUsize>,
+
+    /// The file to write: .csv, .parquet or .arrow
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(args: &PredictArgs) -> Result<()> {
+    use_threads(args.threads)?;
+    let file = ModelFile::load(&args.model)?;
+    let source = open_for(&file, &args.rows)?;
+    let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
+    let kept = args.keep.iter().map(|name| {
+        source.kind(name)?;
+        Ok(source.schema().field_with_name(name)?.clone())
+    });
+    let mut fields = kept.collect::<Result<Vec<Field>>>()?;
+    let number = |name: String| Field::new(name, DataType::Float64, false);
+    if file.classes.len() == 2 {
+        fields.push(number("score".into()));
+    } else {
+        fields.extend(file.classes.iter().map(|class| number(format!("score_{class}"))));
+        fields.push(Field::new("class", DataType::Utf8, false));
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let mut writer = TableWriter::create(&args.out, Arc::clone(&schema))?;
+    for batch in source.batches() {
+        let batch = batch?;
+        if batch.num_rows() == 0 {
+            continue;
+        }
+        let rows = file.encoder.encode(&source.table(&batch, &features)?)?;
+        let probabilities = probabilities(&file, &rows)?;
+        let kept =
+            args.keep.iter().map(|name| Arc::clone(batch.column_by_name(name).expect("checked above")));
+        let mut columns: Vec<ArrayRef> = kept.collect();
+        if file.classes.len() == 2 {
+            columns.push(Arc::new(Float64Array::from(probabilities[1].clone())));
+        } else {
+            let best = |row: usize| {
+                let better = |a: &usize, b: &usize| probabilities[*a][row].total_cmp(&probabilities[*b][row]);
+                (0..file.classes.len()).max_by(better).map(|class| file.classes[class].as_str())
+            };
+            let names: StringArray = (0..batch.num_rows()).map(best).collect();
+            columns.extend(
+                probabilities
+                    .iter()
+                    .map(|of_class| Arc::new(Float64Array::from(of_class.clone())) as ArrayRef),
+            );
+            columns.push(Arc::new(names));
+        }
+        writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns)?)?;
+    }
+    Ok(writer.finish()?)
+}
+
+/// Rows read as the model's encoder knows their columns.
+pub(crate) fn open_for(file: &ModelFile, rows: &[String]) -> Result<Source> {
+    let forced: BTreeMap<String, ReadAs> = file
+        .encoder
+        .columns()
+        .iter()
+        .filter_map(|column| match column.encoding {
+            ColumnEncoding::Standardise { .. } => Some((column.name.clone(), ReadAs::Number)),
+            ColumnEncoding::StandardiseVector { .. } => None,
+            ColumnEncoding::Vocabulary(_) | ColumnEncoding::Hash(_) => {
+                Some((column.name.clone(), ReadAs::Text))
+            }
+        })
+        .collect();
+    Ok(Source::open(rows, forced)?)
+}
+
+/// For each class the probability of each row.
+fn probabilities(file: &ModelFile, rows: &easyllp::Rows) -> Result<Vec<Vec<f64>>> {
+    let link = file.loss.training()?.link();
+    let scores = file.model.scores(rows)?;
+    let n_classes = file.classes.len();
+    let mut columns = vec![Vec::with_capacity(rows.n_rows()); n_classes];
+    let mut of_row = vec![0.0; n_classes];
+    let mut wide = vec![0.0; scores.ncols()];
+    for line in scores.rows() {
+        wide.iter_mut().zip(line).for_each(|(wide, score)| *wide = f64::from(*score));
+        link.probabilities(&wide, &mut of_row)?;
+        columns.iter_mut().zip(&of_row).for_each(|(column, probability)| column.push(*probability));
+    }
+    Ok(columns)
+}

@@ -1,0 +1,191 @@
+//! Rows and reports as the commands take them: arguments, and bags out of files.
+
+use crate::output::thousands;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use easyllp::Error;
+use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
+use easyllp::table::{Kind, ReadAs, Source, Table};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Args)]
+pub(crate) struct RowsArgs {
+    /// Rows: CSV (plain, .gz, .zst), Parquet or Arrow; several files or a quoted pattern are one table
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) rows: Vec<String>,
+
+    /// Columns to read as numbers, whatever they look like
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub(crate) numeric: Vec<String>,
+
+    /// Columns to read as categories, also if they look like numbers
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub(crate) categorical: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FeatureArgs {
+    /// Columns to learn from; by default all but keys, labels and excluded ones
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', conflicts_with = "exclude")]
+    features: Vec<String>,
+
+    /// Columns not to learn from
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    exclude: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportsArgs {
+    /// Reports: one line a bag, with its key and its count
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    reports: Vec<String>,
+
+    /// Key columns, which rows and reports share
+    #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
+    pub(crate) key: Vec<String>,
+
+    /// Count column of the positive class; or several, one a class
+    #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
+    pub(crate) count: Vec<String>,
+
+    /// Column with each bag's size, to be compared with the rows
+    #[arg(long, value_name = "COLUMN")]
+    size: Option<String>,
+
+    /// Noise that the provider adds to counts: laplace:SCALE or gaussian:SD, or a column's name in the number's place
+    #[arg(long, value_name = "LAW:SCALE", value_parser = parse_noise)]
+    noise: Option<ReportNoise>,
+
+    /// The provider leaves out counts below this: such bags are left out, and counted
+    #[arg(long, value_name = "COUNT")]
+    suppressed_below: Option<f64>,
+
+    /// What to do with rows and reports that do not match
+    #[arg(long, value_enum, default_value_t = Mismatch::Error)]
+    on_mismatch: Mismatch,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Mismatch {
+    Error,
+    Drop,
+}
+
+pub(crate) fn parse_noise(text: &str) -> Result<ReportNoise, String> {
+    let expected = "laplace:SCALE or gaussian:SD is needed, with a positive number or a column's name";
+    let (law, scale) = text.split_once(':').ok_or(expected)?;
+    let scale = match scale.parse::<f64>() {
+        Ok(scale) if scale > 0.0 && scale.is_finite() => NoiseScale::All(scale),
+        Ok(_) => return Err(expected.into()),
+        Err(_) if scale.is_empty() => return Err(expected.into()),
+        Err(_) => NoiseScale::Column(scale.into()),
+    };
+    match law {
+        "laplace" => Ok(ReportNoise::Laplace(scale)),
+        "gaussian" => Ok(ReportNoise::Gaussian(scale)),
+        _ => Err(expected.into()),
+    }
+}
+
+impl RowsArgs {
+    /// The rows, with `text` columns read as text.
+    pub(crate) fn open(&self, text: &[String]) -> Result<Source> {
+        let mut forced = BTreeMap::new();
+        forced.extend(self.numeric.iter().map(|name| (name.clone(), ReadAs::Number)));
+        forced.extend(self.categorical.iter().chain(text).map(|name| (name.clone(), ReadAs::Text)));
+        Ok(Source::open(&self.rows, forced)?)
+    }
+}
+
+impl FeatureArgs {
+    /// The columns to learn from.
+    pub(crate) fn columns(&self, source: &Source, not_these: &[String]) -> Result<Vec<String>> {
+        for name in self.features.iter().chain(&self.exclude) {
+            source.kind(name)?;
+        }
+        let is_feature = |name: &str| {
+            let is = |names: &[String]| names.iter().any(|other| other == name);
+            if self.features.is_empty() { !is(&self.exclude) && !is(not_these) } else { is(&self.features) }
+        };
+        let columns: Vec<String> = source
+            .columns()
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .filter(|name| is_feature(name))
+            .collect();
+        anyhow::ensure!(!columns.is_empty(), "no column is left to learn from");
+        Ok(columns)
+    }
+}
+
+impl ReportsArgs {
+    /// Bags out of rows and reports; what was dropped or left out is said on stderr.
+    pub(crate) fn join(&self, rows_args: &RowsArgs, rows: &Table) -> Result<Joined> {
+        self.check_kinds(rows_args)?;
+        let mut forced: BTreeMap<String, ReadAs> =
+            self.key.iter().map(|key| (key.clone(), ReadAs::Text)).collect();
+        let scale = match &self.noise {
+            Some(
+                ReportNoise::Laplace(NoiseScale::Column(name))
+                | ReportNoise::Gaussian(NoiseScale::Column(name)),
+            ) => Some(name),
+            _ => None,
+        };
+        let numbers = self.count.iter().chain(&self.size).chain(scale);
+        forced.extend(numbers.clone().map(|name| (name.clone(), ReadAs::Number)));
+        let source = Source::open(&self.reports, forced)?;
+        let mut columns: Vec<String> = self.key.iter().chain(numbers).cloned().collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let joined = join(
+            rows,
+            &source.read(&columns)?,
+            &ReportColumns {
+                keys: self.key.clone(),
+                counts: self.count.clone(),
+                size: self.size.clone(),
+                noise: self.noise.clone().unwrap_or_default(),
+                suppressed_below: self.suppressed_below,
+                on_mismatch: match self.on_mismatch {
+                    Mismatch::Error => OnMismatch::Refuse,
+                    Mismatch::Drop => OnMismatch::Drop,
+                },
+            },
+        )?;
+        let tell = |count: usize, what: &str| {
+            if count > 0 {
+                eprintln!("easyllp: left out {} {what}", thousands(count));
+            }
+        };
+        tell(joined.rows_without_report, "rows without a report");
+        tell(joined.reports_without_rows, "reports without rows");
+        tell(
+            joined.suppressed,
+            "bags whose count is suppressed; what is learnt leans towards bags with more positives",
+        );
+        Ok(joined)
+    }
+
+    /// A key that is text here and numbers there would match nothing: say so, and not that nothing matches.
+    fn check_kinds(&self, rows: &RowsArgs) -> Result<()> {
+        let (rows, reports) =
+            (Source::open(&rows.rows, BTreeMap::new())?, Source::open(&self.reports, BTreeMap::new())?);
+        for column in &self.key {
+            let (of_rows, of_reports) = (rows.kind(column)?, reports.kind(column)?);
+            let is_text = |kind| kind == Kind::Text;
+            if is_text(of_rows) != is_text(of_reports) {
+                let (rows, reports) = (of_rows.name(), of_reports.name());
+                return Err(Error::KeyKind { column: column.clone(), rows, reports }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// What the classes are called: by the count columns, or `rest` and the one count column.
+    pub(crate) fn classes(&self) -> Vec<String> {
+        match &self.count[..] {
+            [positive] => vec!["rest".into(), positive.clone()],
+            several => several.to_vec(),
+        }
+    }
+}
