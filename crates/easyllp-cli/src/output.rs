@@ -37,6 +37,11 @@ pub(crate) fn usage(answer: &clap::Error) -> ExitCode {
     ExitCode::from(if answer.use_stderr() { 2 } else { 0 })
 }
 
+/// A mistake on the command line that only shows once its parts are looked at together.
+pub(crate) fn misuse(message: &str) -> anyhow::Error {
+    clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into()
+}
+
 /// A count with commas between thousands.
 pub(crate) fn thousands(count: usize) -> String {
     let digits = count.to_string();

@@ -73,7 +73,9 @@ pub enum Error {
         "{n_reports} reports have no rows; keys such as {keys}: complete the rows, or drop what does not match"
     )]
     ReportsWithoutRows { n_reports: usize, keys: String },
-    #[error("key {key} is reported twice, in lines {first} and {second}: a bag has one report")]
+    #[error(
+        "key {key} is reported twice, in reports {first} and {second} counted from 0: a bag has one report"
+    )]
     ReportTwice { key: String, first: usize, second: usize },
     #[error("bag {key} reports a size of {reported}, but has {found} rows")]
     SizeDiffers { key: String, reported: f64, found: usize },
@@ -123,6 +125,8 @@ pub enum Error {
     CountsDoNotSum { bag: usize, size: usize, counted: f64 },
     #[error("bag {bag} declares noise of scale {scale}: a scale lies in 0 to {limit:e}")]
     NoiseScale { bag: usize, scale: f64, limit: f64 },
+    #[error("row {row} has no label in column `{column}`")]
+    NoLabel { column: String, row: usize },
     #[error("no row has `{value}` in column `{column}`")]
     LabelMissing { column: String, value: String },
     #[error("row {row} has label {label}, but there are only {n_classes} classes")]

@@ -1,7 +1,7 @@
 //! `easyllp bag`: rows with labels into rows without, and reports of their bags.
 
 use crate::data::{RowsArgs, parse_noise};
-use crate::output::thousands;
+use crate::output::{misuse, thousands};
 use anyhow::{Context, Result, bail};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     let source = args.rows.open(&args.by)?;
     let mut columns = args.by.clone();
     if columns.contains(&args.label) {
-        bail!("--by names the label `{}`: bags made by it would say it", args.label);
+        return Err(misuse("--by names the label: bags made by it would say it"));
     }
     columns.push(args.label.clone());
     anyhow::ensure!(source.kind("bag").is_err(), "the rows have a column `bag` already: rename it");
@@ -145,7 +145,9 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
 fn noise_of(args: &BagArgs, n_bags: usize) -> Result<Noise> {
     let all = |scale: &NoiseScale| match scale {
         NoiseScale::All(scale) => Ok(vec![*scale; n_bags]),
-        NoiseScale::Column(name) => bail!("--noise {name}: a number is needed, there are no reports yet"),
+        NoiseScale::Column(_) => {
+            Err(misuse("--noise needs a number here: there are no reports with a column yet"))
+        }
     };
     Ok(match &args.noise {
         None | Some(ReportNoise::None) => Noise::None,

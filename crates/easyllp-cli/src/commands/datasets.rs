@@ -79,7 +79,7 @@ fn batch(data: &Dataset, part: &Labelled, label: &str) -> Result<RecordBatch> {
     for (name, column) in part.table.columns() {
         match column {
             Column::Numeric(values) => {
-                columns.push((name.clone(), Arc::new(Float64Array::from(values.clone()))))
+                columns.push((name.clone(), Arc::new(Float64Array::from(values.clone()))));
             }
             Column::Categorical { dictionary, codes } => {
                 let text = codes.iter().map(|&code| Some(dictionary[code as usize].as_str()));

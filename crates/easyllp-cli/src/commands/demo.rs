@@ -3,7 +3,7 @@
 mod report;
 
 use crate::commands::{parse_count, use_threads};
-use crate::output::{print, thousands};
+use crate::output::{misuse, print, thousands};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::method::{Event, Naive};
@@ -132,8 +132,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
         (Source::Optdigits, task) => task.unwrap_or(Task::EvenVsOdd),
         (Source::Adult, None) => Task::Over50K,
         (Source::Adult, Some(_)) => {
-            let message = "--task names tasks of optdigits; adult has only one: leave --task out";
-            return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into());
+            return Err(misuse("--task names tasks of optdigits; adult has only one: leave --task out"));
         }
     };
     use_threads(args.threads)?;

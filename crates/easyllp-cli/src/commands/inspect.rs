@@ -88,11 +88,11 @@ fn histogram(bags: &Bags) -> String {
     let first = counts.iter().position(|&count| count > 0).unwrap_or(0);
     let last = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
     let mut text = String::new();
-    for power in first..=last {
+    for (power, &count) in counts.iter().enumerate().take(last + 1).skip(first) {
         let (from, to) = (1_usize << power, (1_usize << power) * 2 - 1);
         let range = if from == to { from.to_string() } else { format!("{from} to {to}") };
-        let bar = "█".repeat((counts[power] * WIDTH).div_ceil(most));
-        let _ = writeln!(text, "  {range:>16}  {bar} {}", thousands(counts[power]));
+        let bar = "█".repeat((count * WIDTH).div_ceil(most));
+        let _ = writeln!(text, "  {range:>16}  {bar} {}", thousands(count));
     }
     text
 }

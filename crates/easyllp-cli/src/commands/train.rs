@@ -3,8 +3,8 @@
 use crate::commands::{parse_count, use_threads};
 use crate::data::{FeatureArgs, ReportsArgs, RowsArgs};
 use crate::figures::{figures, table};
-use crate::output::{print, thousands};
-use anyhow::{Result, bail};
+use crate::output::{misuse, print, thousands};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::diagnose::{Verdict, dispersion};
 use easyllp::method::Naive;
@@ -35,7 +35,7 @@ pub(crate) struct TrainArgs {
     method: Method,
 
     /// The loss: logistic, softmax or squared; by default cross-entropy
-    #[arg(long, value_name = "LOSS")]
+    #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
     loss: Option<LossName>,
 
     /// Penalty l2/2·‖w‖²: a number, or `auto` for the best of eight on held-out bags
@@ -43,7 +43,7 @@ pub(crate) struct TrainArgs {
     l2: L2,
 
     /// A known share of the positive class: the paper's targets instead of centred ones
-    #[arg(long, value_name = "P", conflicts_with = "bag_weights")]
+    #[arg(long, value_name = "P", value_parser = parse_share, conflicts_with = "bag_weights")]
     prior: Option<f64>,
 
     /// How much say each bag has: equal, size, noise (as declared) or variance:RHO
@@ -51,7 +51,7 @@ pub(crate) struct TrainArgs {
     bag_weights: BagWeights,
 
     /// Share of the bags to hold out; 0 holds out none, and says nothing of how good the model is
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = parse_share)]
     holdout: f64,
 
     /// Seed of the split
@@ -87,6 +87,20 @@ fn parse_l2(text: &str) -> Result<L2, String> {
     }
 }
 
+fn parse_loss(text: &str) -> Result<LossName, String> {
+    match text.parse() {
+        Ok(loss @ (LossName::Logistic | LossName::Softmax | LossName::Squared)) => Ok(loss),
+        _ => Err("choose logistic, softmax or squared".into()),
+    }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or("a number from 0 to below 1 is needed".into())
+}
+
 fn parse_weights(text: &str) -> Result<BagWeights, String> {
     match (text, text.strip_prefix("variance:").map(str::parse)) {
         ("equal", _) => Ok(BagWeights::Equal),
@@ -102,8 +116,10 @@ const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
-    if !(0.0..1.0).contains(&args.holdout) {
-        bail!("--holdout is {}: it must be at least 0 and below 1", args.holdout);
+    if args.holdout <= 0.0 && matches!(args.l2, L2::Auto) {
+        return Err(misuse(
+            "--l2 auto needs held-out bags to choose by: give a number, or a --holdout above 0",
+        ));
     }
     let source = args.rows.open(&args.reports.key)?;
     let features = args.features.columns(&source, &args.reports.key)?;
@@ -128,6 +144,13 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let task = Task { args, rows: &rows, loss: name.training()? };
     let penalty = if args.holdout > 0.0 {
         let bagging::Split { train, held_out } = bagging::split(&bags, args.holdout, args.seed)?;
+        anyhow::ensure!(
+            held_out.n_bags() >= 2,
+            "--holdout {} of {} bags leaves {} to hold out, and 2 are needed: hold out more, or none",
+            args.holdout,
+            bags.n_bags(),
+            held_out.n_bags()
+        );
         let (model, penalty) = task.choose(&train, &held_out)?;
         let scores = model.scores(&rows)?;
         let found = figures(&Predictions::new(scores.view(), task.loss.link())?, &held_out, None)?;
@@ -141,9 +164,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     } else {
         match args.l2 {
             L2::Value(l2) => l2 * bags.n_bags() as f64,
-            L2::Auto => {
-                bail!("--l2 auto needs held-out bags to choose by: give a number, or a --holdout above 0")
-            }
+            L2::Auto => unreachable!("refused above"),
         }
     };
     let mut model = LinearModel::for_rows(&rows, bags.n_classes())?;

@@ -48,7 +48,7 @@ fn text(name: &str, column: &Column) -> Result<Vec<String>> {
         }
         Column::Numeric(values) => {
             if let Some(row) = values.iter().position(|value| value.is_nan()) {
-                return Err(Error::NotANumber { column: name.into(), row, value: "a missing value".into() });
+                return Err(Error::NoLabel { column: name.into(), row });
             }
             Ok(values.iter().map(f64::to_string).collect())
         }

@@ -410,7 +410,10 @@ fn bad_csv(file: &Path, schema: &Schema, error: &ArrowError) -> Error {
         let (line, _) = rest.split_once('.')?;
         let field = schema.fields().get(column.parse::<usize>().ok()?)?;
         let kind = Kind::of(field.data_type())?.name();
-        Some(format!("line {line} has `{value}` in column `{}`, which holds {kind} so far", field.name()))
+        Some(format!(
+            "line {line} below the header has `{value}` in column `{}`, which holds {kind} so far",
+            field.name()
+        ))
     };
     bad(file, cell().unwrap_or(text.clone()))
 }

@@ -145,7 +145,7 @@ fn broken_files_are_refused_with_a_reason() {
     let message = refused("t.csv", &late);
     assert_eq!(
         message,
-        "DIR/t.csv cannot be read as a table: line 10001 has `x` in column `a`, which holds whole numbers so far"
+        "DIR/t.csv cannot be read as a table: line 10001 below the header has `x` in column `a`, which holds whole numbers so far"
     );
     assert!(refused("t.parquet", b"PAR1 no PAR1").starts_with("DIR/t.parquet cannot be read as a table"));
     assert!(refused("t.arrow", b"ARROW1").starts_with("DIR/t.arrow cannot be read as a table"));

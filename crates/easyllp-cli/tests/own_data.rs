@@ -1,0 +1,160 @@
+//! A practitioner's own files, start to finish.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+use std::process::Command as Process;
+
+fn easyllp(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("easyllp"));
+    command.current_dir(folder).args(arguments.split_whitespace());
+    command
+}
+
+fn stdout(folder: &Path, arguments: &str) -> String {
+    let output = easyllp(folder, arguments).assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
+}
+
+/// The area under the ROC curve, by ranks.
+fn auc(mut scored: Vec<(f64, bool)>) -> f64 {
+    scored.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let n_positive = scored.iter().filter(|(_, positive)| *positive).count() as f64;
+    let n_negative = scored.len() as f64 - n_positive;
+    let ranks: f64 =
+        (1..).zip(&scored).filter(|(_, (_, positive))| *positive).map(|(rank, _)| f64::from(rank)).sum();
+    (ranks - n_positive * (n_positive + 1.0) / 2.0) / (n_positive * n_negative)
+}
+
+/// The README's lines are run as they stand there.
+#[test]
+fn the_readmes_lines_run() {
+    let readme = include_str!("../../../README.md");
+    let section = readme.split_once("## Your own data").expect("the section").1;
+    let lines =
+        section.split_once("```sh\n").expect("its commands").1.split_once("```").expect("their end").0;
+    assert_eq!(lines.lines().count(), 6);
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = assert_cmd::cargo::cargo_bin!("easyllp").parent().expect("a folder of programs").to_owned();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Process::new("sh")
+        .args(["-e", "-c", lines])
+        .current_dir(folder.path())
+        .env("PATH", path)
+        .output()
+        .expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        text.contains("look as if rows were put together at random") && text.contains("accuracy"),
+        "{text}"
+    );
+    assert!(folder.path().join("scores.parquet").exists());
+}
+
+/// Test AUC with the penalty that held-out bags choose; full supervision gives 0.906. Intervals contain the truth.
+#[test]
+fn adult_is_learnt_from_bags() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for part in ["train", "test"] {
+        stdout(folder, &format!("datasets export adult --part {part} --out {part}.csv"));
+    }
+    for (k, least) in [(8, 0.895), (32, 0.885), (64, 0.87)] {
+        for part in ["train", "test"] {
+            stdout(
+                folder,
+                &format!("bag --rows {part}.csv --label income --positive >50K --size {k} --out {part}{k}"),
+            );
+        }
+        let files = |part: &str| {
+            format!(
+                "--rows {part}{k}/rows.parquet --reports {part}{k}/reports.parquet --key bag --count count"
+            )
+        };
+        stdout(folder, &format!("train {} --size size --out model", files("train")));
+        stdout(folder, "predict --model model --rows test.csv --keep income --out scores.csv");
+        let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
+        let line = |line: &str| {
+            let (income, score) = line.split_once(',').expect("two cells");
+            (score.parse().expect("a score"), income == ">50K")
+        };
+        let area = auc(scores.lines().skip(1).map(line).collect());
+        assert!(area >= least, "k = {k}: AUC {area}");
+
+        // The same rows with their labels back, to compare estimates with the truth.
+        let labels = rows_with_labels_and_bags(folder, k);
+        fs::write(folder.join("labelled.csv"), labels).expect("a file");
+        let report = stdout(
+            folder,
+            &format!(
+                "evaluate --model model --rows labelled.csv --reports test{k}/reports.parquet --key bag --count count --label income --positive >50K --json"
+            ),
+        );
+        let figures: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+        for figure in figures.as_array().expect("figures") {
+            let [low, high] = ["low", "high"].map(|end| figure["from_bags"][end].as_f64().expect("a number"));
+            let truth = figure["true"].as_f64().expect("a number");
+            assert!((low..=high).contains(&truth), "k = {k}: {figure:#}");
+        }
+    }
+}
+
+/// test.csv with the bag of each row, which `bag --format csv` writes beside it.
+fn rows_with_labels_and_bags(folder: &Path, k: usize) -> String {
+    stdout(
+        folder,
+        &format!("bag --rows test.csv --label income --positive >50K --size {k} --format csv --out again"),
+    );
+    let rows = fs::read_to_string(folder.join("test.csv")).expect("rows");
+    let bagged = fs::read_to_string(folder.join("again/rows.csv")).expect("bagged rows");
+    let bag = |line: &str| line.rsplit(',').next().expect("a last cell").to_owned();
+    let lines = rows.lines().zip(bagged.lines()).map(|(row, bagged)| format!("{row},{}", bag(bagged)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn bags_by_a_feature_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part train --out adult.parquet");
+    stdout(folder, "bag --rows adult.parquet --label income --positive >50K --by education --out by");
+    let text =
+        stdout(folder, "inspect --rows by/rows.parquet --reports by/reports.parquet --key bag --count count");
+    assert!(text.contains("NOT i.i.d."), "{text}");
+    let files = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count count --l2 0.01 --holdout 0 --out m";
+    let output = easyllp(folder, &format!("train {files}")).assert().success();
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("warning"));
+}
+
+/// The same data in any format, and with its columns in another order: the same model, to the byte.
+#[test]
+fn formats_and_column_order_do_not_change_the_model() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export optdigits --part test --out digits.parquet");
+    let train = |rows: &str, reports: &str| {
+        let counts: Vec<String> = (0..10).map(|digit| format!("count_{digit}")).collect();
+        let files = format!("--rows {rows} --reports {reports} --key bag --count {}", counts.join(","));
+        stdout(folder, &format!("train {files} --out model.safetensors"));
+        fs::read(folder.join("model.safetensors")).expect("a model")
+    };
+    for format in ["csv", "parquet", "arrow"] {
+        stdout(
+            folder,
+            &format!("bag --rows digits.parquet --label digit --size 8 --format {format} --out {format}"),
+        );
+    }
+    let expected = train("parquet/rows.parquet", "parquet/reports.parquet");
+    assert!(train("csv/rows.csv", "csv/reports.csv") == expected, "CSV");
+    assert!(train("arrow/rows.arrow", "arrow/reports.arrow") == expected, "Arrow");
+    let text = fs::read_to_string(folder.join("csv/rows.csv")).expect("rows");
+    let reversed = |line: &str| line.split(',').rev().collect::<Vec<_>>().join(",") + "\n";
+    fs::write(folder.join("reversed.csv"), text.lines().map(reversed).collect::<String>()).expect("a file");
+    assert!(train("reversed.csv", "csv/reports.csv") == expected, "columns reversed");
+    let shown = stdout(folder, "show model.safetensors --top 3");
+    assert!(shown.contains("softmax loss") && shown.contains("pixel_0"), "{shown}");
+    stdout(folder, "predict --model model.safetensors --rows csv/rows.csv --out scores.csv");
+    let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
+    assert!(scores.starts_with("score_count_0,"), "{}", scores.lines().next().unwrap_or_default());
+}
