@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
-use easyllp::{Bags, Estimate, Estimator, Predictions, metrics};
+use easyllp::{Bags, Estimate, Estimator, Link, Predictions, metrics};
+use ndarray::{Array2, Axis};
 use serde::Serialize;
 
 /// A figure of rows, as bags tell it and as labels do.
@@ -14,11 +15,23 @@ pub(crate) struct Figure {
     pub(crate) truth: Option<f64>,
 }
 
-/// The figures of predictions; labels are of the rows in bags.
-pub(crate) fn figures(predictions: &Predictions, bags: &Bags, labels: Option<&[u32]>) -> Result<Vec<Figure>> {
+/// The figures of scores, from bags and, given the labels of all rows, in truth: of the rows that are in bags.
+pub(crate) fn figures(
+    scores: &Array2<f32>,
+    link: Link,
+    bags: &Bags,
+    labels: Option<&[u32]>,
+) -> Result<Vec<Figure>> {
+    let predictions = &Predictions::new(scores.view(), link)?;
     let estimator = Estimator::new(bags)?;
+    let members: Vec<usize> = bags.rows().into_iter().map(|row| row as usize).collect();
+    let of_members = labels.map(|labels| {
+        let labels: Vec<u32> = members.iter().map(|&row| labels[row]).collect();
+        (scores.select(Axis(0), &members), labels)
+    });
     let truth = |of: fn(&Predictions, &[u32]) -> easyllp::Result<f64>| {
-        labels.map(|labels| of(predictions, labels)).transpose()
+        let of_members = of_members.as_ref();
+        of_members.map(|(scores, labels)| of(&Predictions::new(scores.view(), link)?, labels)).transpose()
     };
     Ok(vec![
         Figure {

@@ -158,3 +158,53 @@ fn formats_and_column_order_do_not_change_the_model() {
     let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
     assert!(scores.starts_with("score_count_0,"), "{}", scores.lines().next().unwrap_or_default());
 }
+
+/// Killed at 20 moments, spread over the run: under the final name there is a whole file, or none.
+#[test]
+fn a_kill_leaves_no_partial_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out rows.csv");
+    stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 16 --out bags");
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let train = format!("train {files} --out model.safetensors");
+    stdout(folder, &format!("train {files} --l2 0.01 --out ready.safetensors"));
+    let predict =
+        "predict --model ready.safetensors --rows rows.csv rows.csv rows.csv --out scores.parquet".to_owned();
+    let check_model = "show model.safetensors".to_owned();
+    // The scores are a table that can be read to its end.
+    let check_scores =
+        "bag --rows scores.parquet --label score --positive nothing --size 2 --out never".to_owned();
+    for (command, out, check) in
+        [(train, "model.safetensors", check_model), (predict, "scores.parquet", check_scores)]
+    {
+        let spawn = || {
+            Process::new(assert_cmd::cargo::cargo_bin!("easyllp"))
+                .current_dir(folder)
+                .args(command.split_whitespace())
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .expect("the program runs")
+        };
+        let start = std::time::Instant::now();
+        assert!(spawn().wait().expect("it ends").success());
+        let whole = start.elapsed();
+        let path = folder.join(out);
+        let mut n_whole = 0;
+        for moment in 1..=20_u32 {
+            fs::remove_file(&path).ok();
+            let mut child = spawn();
+            std::thread::sleep(whole * moment / 20);
+            child.kill().expect("a running program");
+            child.wait().expect("it ends");
+            if path.exists() {
+                n_whole += 1;
+                let output = easyllp(folder, &check).output().expect("the program runs");
+                let message = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() || message.contains("no row has `nothing`"), "{message}");
+            }
+        }
+        assert!(n_whole < 20, "no kill came in time");
+    }
+}

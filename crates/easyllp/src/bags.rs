@@ -9,6 +9,7 @@ use crate::rows::row_count;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1, StandardNormal};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Marks a row that is in no bag.
 pub(crate) const NO_BAG: u32 = u32::MAX;
@@ -363,6 +364,18 @@ impl Bags {
         self.counts.sum_axis(Axis(0)).iter().map(|count| count / self.n_members() as f64).collect()
     }
 
+    /// Rows and counts of the bags in a few letters, to tell apart what two models were trained on.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Xxh3::new();
+        for &bag in &self.partition.bag_of_row {
+            hash.update(&bag.to_le_bytes());
+        }
+        for count in &self.counts {
+            hash.update(&count.to_le_bytes());
+        }
+        format!("{:016x}", hash.digest())
+    }
+
     /// Only these bags, in this order, over the same table: no row is copied.
     pub fn select(&self, bags: &[usize]) -> Result<Self> {
         let partition = self.partition.select(bags)?;
@@ -455,6 +468,8 @@ mod tests {
         assert_eq!(chosen.rows(), [1, 4, 5]);
         assert_eq!(chosen.counts_of(1), bags.counts_of(0));
         assert_eq!(chosen.noise(), &Noise::Gaussian(vec![3.0, 1.0]));
+        assert_ne!(chosen.fingerprint(), bags.fingerprint());
+        assert_eq!(bags.fingerprint(), bags.clone().fingerprint());
         assert_eq!(bags.select(&[]).unwrap_err(), Error::NoBags);
         assert!(bags.select(&[3]).is_err());
     }

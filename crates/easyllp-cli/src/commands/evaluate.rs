@@ -8,7 +8,7 @@ use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::table::labels;
-use easyllp::{Model, ModelFile, Predictions};
+use easyllp::{Model, ModelFile};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -58,10 +58,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         file.classes.len()
     );
     let scores = file.model.scores(&rows)?;
-    let predictions = Predictions::new(scores.view(), file.loss.training()?.link())?;
     let truth =
         args.label.as_ref().map(|name| labels(name, known.column(name)?, &args.positive)).transpose()?;
-    let found = figures(&predictions, &joined.bags, truth.as_ref().map(|truth| &truth.labels[..]))?;
+    let link = file.loss.training()?.link();
+    let found = figures(&scores, link, &joined.bags, truth.as_ref().map(|truth| &truth.labels[..]))?;
     if args.json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
     }

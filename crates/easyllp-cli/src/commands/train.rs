@@ -153,7 +153,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         );
         let (model, penalty) = task.choose(&train, &held_out)?;
         let scores = model.scores(&rows)?;
-        let found = figures(&Predictions::new(scores.view(), task.loss.link())?, &held_out, None)?;
+        let found = figures(&scores, task.loss.link(), &held_out, None)?;
         print(&format!(
             "{}\nFrom {} held-out bags, for a model trained on the other {}.\n",
             table(&found),
@@ -184,22 +184,13 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         method: format!("{:?}", args.method).to_lowercase(),
         prior: LabelPrior::pooled(&bags),
         settings,
-        fingerprint: fingerprint(&bags),
+        fingerprint: bags.fingerprint(),
         encoder,
         model,
     };
     file.save(&args.out)?;
     eprintln!("easyllp: l2 {l2:.2e}; model written to {}", args.out.display());
     Ok(())
-}
-
-/// Counts and sizes of the bags, in a few letters: tells apart what two models were trained on.
-fn fingerprint(bags: &Bags) -> String {
-    let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0100_0000_01b3);
-    let sizes = bags.sizes().map(|size| size as u64);
-    let hash =
-        sizes.chain(bags.counts().iter().map(|count| count.to_bits())).fold(0xcbf2_9ce4_8422_2325, mix);
-    format!("{hash:016x}")
 }
 
 fn warn_if_not_iid(bags: &Bags) -> Result<()> {

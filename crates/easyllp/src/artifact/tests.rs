@@ -245,8 +245,11 @@ fn forged_descriptions_are_refused() {
     assert!(with("settings", json!(null)).contains("invalid type"));
     assert!(with("encoder", json!({"columns": []})).contains("`weights` has F32 numbers in shape [1, 1]"));
     assert!(
-        with("encoder", encoder(json!({"standardise": {"mean": 0.0, "scale": 0.0}})))
-            .contains("its scale above 0")
+        with(
+            "encoder",
+            encoder(json!({"standardise": {"mean": 0.0, "scale": -1.0, "flags_missing": false}}))
+        )
+        .contains("its scale at least 0")
     );
     assert!(with("encoder", encoder(json!({"hash": 1}))).contains("not F32 in [0, 1]"));
 }
