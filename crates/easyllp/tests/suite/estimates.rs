@@ -170,7 +170,8 @@ fn intervals_cover_the_population() {
     }
 }
 
-/// Intervals for the very rows at hand cover the figures of those rows. Passes on 18 of the seeds 0 to 19.
+/// Intervals for the very rows at hand cover the figures of those rows. Passes on 16 of the seeds 0 to 19, with eight such
+/// shares each: where noise is three times what it hides, as here, they cover in about 94 of 100 cases.
 #[test]
 fn narrower_intervals_cover_the_rows_at_hand() {
     for noise in [None, Some(4.0)] {
