@@ -3,9 +3,9 @@
 use crate::output::thousands;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use easyllp::Error;
 use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{Kind, ReadAs, Source, Table};
+use easyllp::{Bags, Error};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Args)]
@@ -84,6 +84,38 @@ pub(crate) fn parse_noise(text: &str) -> Result<ReportNoise, String> {
         "laplace" => Ok(ReportNoise::Laplace(scale)),
         "gaussian" => Ok(ReportNoise::Gaussian(scale)),
         _ => Err(expected.into()),
+    }
+}
+
+/// What to learn from, and the bags to learn it in.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    #[command(flatten)]
+    rows: RowsArgs,
+    #[command(flatten)]
+    features: FeatureArgs,
+    #[command(flatten)]
+    pub(crate) reports: ReportsArgs,
+}
+
+/// Rows and bags out of files.
+pub(crate) struct Data {
+    /// The columns to learn from.
+    pub(crate) features: Table,
+    pub(crate) bags: Bags,
+}
+
+impl DataArgs {
+    /// Reads the rows, and joins the reports to them.
+    pub(crate) fn load(&self) -> Result<Data> {
+        let source = self.rows.open(&self.reports.key)?;
+        let features = self.features.columns(&source, &self.reports.key)?;
+        let mut columns = [self.reports.key.clone(), features.clone()].concat();
+        columns.sort_unstable();
+        columns.dedup();
+        let whole = source.read(&columns)?;
+        let bags = self.reports.join(&self.rows, &whole)?.bags;
+        Ok(Data { features: whole.select(&features)?, bags })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `easyllp inspect`: what rows and reports hold, before anything is trained on them.
 
-use crate::data::{FeatureArgs, ReportsArgs, RowsArgs};
+use crate::data::{Data, DataArgs};
 use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
@@ -13,28 +13,19 @@ use std::fmt::Write;
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
-    rows: RowsArgs,
-    #[command(flatten)]
-    features: FeatureArgs,
-    #[command(flatten)]
-    reports: ReportsArgs,
+    data: DataArgs,
 }
 
 /// Dealings that the bags are compared with.
 const DEALINGS: usize = 1999;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
-    let source = args.rows.open(&args.reports.key)?;
-    let features = args.features.columns(&source, &args.reports.key)?;
-    let columns = [args.reports.key.clone(), features.clone()].concat();
-    let whole = source.read(&columns)?;
-    let bags = args.reports.join(&args.rows, &whole)?.bags;
-
+    let Data { features, bags } = args.data.load()?;
     let mut text =
         format!("{} rows in {} bags\n\nsizes\n", thousands(bags.n_members()), thousands(bags.n_bags()));
     text.push_str(&histogram(&bags));
     text.push_str("\nshare of each class\n");
-    for (class, name) in args.reports.classes().iter().enumerate() {
+    for (class, name) in args.data.reports.classes().iter().enumerate() {
         let share = prior_interval(&bags, class, 0.95)?;
         let _ = writeln!(text, "  {name:<16} {:.4}  ({:.4} to {:.4})", share.value, share.low, share.high);
     }
@@ -57,7 +48,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         ),
     };
     text.push_str("\ncolumns\n");
-    let encoder = Encoder::fit(&whole.select(&features)?, EncoderOptions::default())?;
+    let encoder = Encoder::fit(&features, EncoderOptions::default())?;
     for column in encoder.columns() {
         let how = match &column.encoding {
             ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {

@@ -1,7 +1,7 @@
 //! `easyllp train`: rows and reports into a model file.
 
 use crate::commands::{parse_count, use_threads};
-use crate::data::{FeatureArgs, ReportsArgs, RowsArgs};
+use crate::data::{Data, DataArgs};
 use crate::figures::{figures, table};
 use crate::output::{misuse, print, thousands};
 use anyhow::Result;
@@ -24,11 +24,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
-    rows: RowsArgs,
-    #[command(flatten)]
-    features: FeatureArgs,
-    #[command(flatten)]
-    reports: ReportsArgs,
+    data: DataArgs,
 
     /// How rows get their targets
     #[arg(long, value_enum, default_value_t = Method::Easyllp)]
@@ -121,24 +117,17 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
             "--l2 auto needs held-out bags to choose by: give a number, or a --holdout above 0",
         ));
     }
-    let source = args.rows.open(&args.reports.key)?;
-    let features = args.features.columns(&source, &args.reports.key)?;
-    let mut columns = [args.reports.key.clone(), features.clone()].concat();
-    columns.sort_unstable();
-    columns.dedup();
-    let whole = source.read(&columns)?;
-    let joined = args.reports.join(&args.rows, &whole)?;
-    let bags = joined.bags;
+    let Data { features, bags } = args.data.load()?;
     eprintln!(
         "easyllp: {} rows in {} bags, {} columns to learn from",
         thousands(bags.n_members()),
         thousands(bags.n_bags()),
-        features.len()
+        features.columns().len()
     );
     warn_if_not_iid(&bags)?;
-    let encoder = Encoder::fit(&whole.select(&features)?, EncoderOptions::default())?;
-    let rows = encoder.encode(&whole)?;
-    drop(whole);
+    let encoder = Encoder::fit(&features, EncoderOptions::default())?;
+    let rows = encoder.encode(&features)?;
+    drop(features);
 
     let name = args.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
     let task = Task { args, rows: &rows, loss: name.training()? };
@@ -179,7 +168,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         ("seed".to_owned(), args.seed.to_string()),
     ]);
     let file = ModelFile {
-        classes: args.reports.classes(),
+        classes: args.data.reports.classes(),
         loss: name,
         method: format!("{:?}", args.method).to_lowercase(),
         prior: LabelPrior::pooled(&bags),
