@@ -4,7 +4,7 @@ use crate::output::thousands;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
-use easyllp::table::{Kind, ReadAs, Source, Table};
+use easyllp::table::{EncoderOptions, HashedText, Kind, ReadAs, Source, Table};
 use easyllp::{Bags, Error};
 use std::collections::BTreeMap;
 
@@ -87,6 +87,28 @@ pub(crate) fn parse_noise(text: &str) -> Result<ReportNoise, String> {
     }
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct EncodingArgs {
+    /// A text column with more distinct values than this is hashed; at most 4096
+    #[arg(long, value_name = "N", default_value_t = EncoderOptions::default().max_vocabulary, value_parser = parse_vocabulary)]
+    max_vocabulary: usize,
+
+    /// Buckets for each hashed column
+    #[arg(long, value_name = "N", default_value_t = EncoderOptions::default().hash_buckets, value_parser = clap::value_parser!(u32).range(1..))]
+    hash_buckets: u32,
+}
+
+fn parse_vocabulary(text: &str) -> Result<usize, String> {
+    let most = HashedText::MOST_VALUES;
+    text.parse().ok().filter(|n| *n <= most).ok_or(format!("a whole number of at most {most} is needed"))
+}
+
+impl EncodingArgs {
+    pub(crate) fn options(&self) -> EncoderOptions {
+        EncoderOptions { max_vocabulary: self.max_vocabulary, hash_buckets: self.hash_buckets }
+    }
+}
+
 /// What to learn from, and the bags to learn it in.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
@@ -94,6 +116,8 @@ pub(crate) struct DataArgs {
     rows: RowsArgs,
     #[command(flatten)]
     features: FeatureArgs,
+    #[command(flatten)]
+    pub(crate) encoding: EncodingArgs,
     #[command(flatten)]
     pub(crate) reports: ReportsArgs,
 }
@@ -110,6 +134,7 @@ impl DataArgs {
     pub(crate) fn load(&self) -> Result<Data> {
         let source = self.rows.open(&self.reports.key)?;
         let features = self.features.columns(&source, &self.reports.key)?;
+        let source = source.with_categories(&features);
         let mut columns = [self.reports.key.clone(), features.clone()].concat();
         columns.sort_unstable();
         columns.dedup();
@@ -124,7 +149,8 @@ impl RowsArgs {
     pub(crate) fn open(&self, text: &[String]) -> Result<Source> {
         let mut forced = BTreeMap::new();
         forced.extend(self.numeric.iter().map(|name| (name.clone(), ReadAs::Number)));
-        forced.extend(self.categorical.iter().chain(text).map(|name| (name.clone(), ReadAs::Text)));
+        forced.extend(self.categorical.iter().map(|name| (name.clone(), ReadAs::Category)));
+        forced.extend(text.iter().map(|name| (name.clone(), ReadAs::Text)));
         Ok(Source::open(&self.rows, forced)?)
     }
 }

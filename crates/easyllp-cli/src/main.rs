@@ -1,19 +1,32 @@
 //! The program `easyllp`: reads its arguments, calls the library, prints. Data goes to stdout, messages to stderr.
 //!
-//! Exit codes: 0 all is well; 1 the data or the machine said no; 2 the command line makes no sense.
+//! Exit codes: 0 all is well; 1 the data or the machine said no; 2 the command line makes no sense; 130 interrupted.
 
 mod args;
 mod commands;
+mod config;
 mod data;
 mod figures;
 mod output;
+mod progress;
 
 use args::{Args, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
+/// What a shell reports of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
 fn main() -> ExitCode {
-    let done = Args::try_parse().map_err(anyhow::Error::from).and_then(|args| match &args.command {
+    // Without a handler an interrupt still ends the program; what is half-written then stays under a hidden name.
+    let _ = ctrlc::set_handler(|| {
+        easyllp::abandon_unfinished_files();
+        eprintln!("\neasyllp: interrupted; nothing was written");
+        std::process::exit(INTERRUPTED);
+    });
+    let arguments = config::with_config(std::env::args_os().collect());
+    let args = arguments.and_then(|arguments| Ok(Args::try_parse_from(arguments)?));
+    let done = args.and_then(|args| match &args.command {
         Command::Demo(demo) => commands::demo::run(demo),
         Command::Bag(bag) => commands::bag::run(bag),
         Command::Inspect(inspect) => commands::inspect::run(inspect),

@@ -42,10 +42,17 @@ fn prepare(folder: &Path) {
         ("rows.txt", ROWS.into()),
         ("broken.parquet", "PAR1".into()),
         ("broken.csv.gz", "no gzip".into()),
+        ("quote.csv", ROWS.replacen("0.5", "\"0.5", 1)),
+        ("broken.toml", "l2 = 0.1\nseed = = 2\n".into()),
+        ("unknown.toml", "penalty = 1\n".into()),
+        ("table.toml", "[l2]\nvalue = 1\n".into()),
+        ("value.toml", "l2 = 'strong'\n".into()),
     ];
     for (name, text) in files {
         fs::write(folder.join(name), text).expect("a file");
     }
+    let latin = [ROWS.as_bytes(), b"3,1,Z\xfcrich\n"].concat();
+    fs::write(folder.join("latin.csv"), latin).expect("a file");
 }
 
 fn cases() -> Vec<String> {
@@ -75,6 +82,19 @@ fn trainings() -> Vec<String> {
         on("--prior 2"),
         on("--holdout 0.01"),
         on("--threads 0"),
+        on("--model forest"),
+        on("--epochs 0"),
+        on("--lr -0.1"),
+        on("--lr 1e9 --holdout 0"),
+        on("--epochs 2 --l2 auto"),
+        on("--batch-size many"),
+        on("--hash-buckets 0"),
+        on("--max-vocabulary 5000"),
+        on("--config nowhere.toml"),
+        on("--config broken.toml"),
+        on("--config unknown.toml"),
+        on("--config table.toml"),
+        on("--config value.toml"),
         on("--noise laplace"),
         on("--noise laplace:-1"),
         on("--noise uniform:1"),
@@ -102,6 +122,8 @@ fn trainings() -> Vec<String> {
         "header.csv",
         "twice.csv",
         "ragged.csv",
+        "latin.csv",
+        "quote.csv",
         "huge.csv",
         "infinite.csv",
         "only-key.csv",

@@ -1,7 +1,12 @@
 //! A practitioner's own files, start to finish.
 
 use assert_cmd::Command;
+use easyllp::table::reports::{OnMismatch, ReportColumns, ReportNoise, join};
+use easyllp::table::{ReadAs, Source};
+use easyllp::{EasyLlp, Model, ModelFile, TargetRule, Targets};
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command as Process;
 
@@ -148,6 +153,11 @@ fn formats_and_column_order_do_not_change_the_model() {
     let expected = train("parquet/rows.parquet", "parquet/reports.parquet");
     assert!(train("csv/rows.csv", "csv/reports.csv") == expected, "CSV");
     assert!(train("arrow/rows.arrow", "arrow/reports.arrow") == expected, "Arrow");
+    let text = fs::read(folder.join("csv/rows.csv")).expect("rows");
+    let packed = fs::File::create(folder.join("rows.csv.gz")).expect("a file");
+    let mut packed = flate2::write::GzEncoder::new(packed, flate2::Compression::fast());
+    packed.write_all(&text).and_then(|()| packed.finish()).expect("packed rows");
+    assert!(train("rows.csv.gz", "csv/reports.csv") == expected, "CSV, packed");
     let text = fs::read_to_string(folder.join("csv/rows.csv")).expect("rows");
     let reversed = |line: &str| line.split(',').rev().collect::<Vec<_>>().join(",") + "\n";
     fs::write(folder.join("reversed.csv"), text.lines().map(reversed).collect::<String>()).expect("a file");
@@ -157,6 +167,123 @@ fn formats_and_column_order_do_not_change_the_model() {
     stdout(folder, "predict --model model.safetensors --rows csv/rows.csv --out scores.csv");
     let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
     assert!(scores.starts_with("score_count_0,"), "{}", scores.lines().next().unwrap_or_default());
+}
+
+/// Rows in another order: each row has the same target, and the model is the same but for rounding.
+#[test]
+fn the_order_of_rows_does_not_matter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out adult.csv");
+    stdout(folder, "bag --rows adult.csv --label income --positive >50K --size 5-20 --format csv --out bags");
+    let text = fs::read_to_string(folder.join("bags/rows.csv")).expect("rows");
+    let lines: Vec<&str> = text.lines().collect();
+    let n_rows = lines.len() - 1;
+    // 7919 is a prime that the number of rows is no multiple of: every row once.
+    assert_ne!(n_rows % 7919, 0);
+    let from: Vec<usize> = (0..n_rows).map(|row| row * 7919 % n_rows).collect();
+    let permuted: Vec<&str> = [lines[0]].into_iter().chain(from.iter().map(|&row| lines[row + 1])).collect();
+    fs::write(folder.join("permuted.csv"), permuted.join("\n")).expect("a file");
+
+    let targets = |rows: &str| {
+        let key = || BTreeMap::from([("bag".to_owned(), ReadAs::Text)]);
+        let open =
+            |path: &str| Source::open(&[folder.join(path).display().to_string()], key()).expect("a file");
+        let reports = open("bags/reports.csv").read(&["bag".into(), "count".into()]).expect("reports");
+        let columns = ReportColumns {
+            keys: vec!["bag".into()],
+            counts: vec!["count".into()],
+            size: None,
+            noise: ReportNoise::None,
+            suppressed_below: None,
+            on_mismatch: OnMismatch::Refuse,
+        };
+        let joined =
+            join(&open(rows).read(&["bag".into()]).expect("keys"), &reports, &columns).expect("bags");
+        let mut targets = Targets::zeros(n_rows, 2);
+        EasyLlp::new(&joined.bags).targets(0, &mut targets).expect("targets");
+        targets
+    };
+    let (ordered, mixed) = (targets("bags/rows.csv"), targets("permuted.csv"));
+    for (row, &from) in from.iter().enumerate() {
+        let (got, expected) = (mixed.values()[[row, 0]], ordered.values()[[from, 0]]);
+        assert_eq!(got.to_bits(), expected.to_bits(), "row {row}");
+    }
+    let model = |rows: &str| {
+        let files = format!("--rows {rows} --reports bags/reports.csv --key bag --count count");
+        stdout(folder, &format!("train {files} --l2 0.001 --holdout 0 --out model"));
+        ModelFile::load(&folder.join("model")).expect("a model").model
+    };
+    let (ordered, mixed) = (model("bags/rows.csv"), model("permuted.csv"));
+    for (one, other) in ordered.parameters().blocks().iter().zip(mixed.parameters().blocks()) {
+        for (one, other) in one.values().iter().zip(other.values()) {
+            assert!((one - other).abs() < 1e-5, "{one} {other}");
+        }
+    }
+}
+
+/// Options out of a file train the same model as the command line's, which wins where both say something.
+#[test]
+fn a_configuration_holds_any_option() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out adult.csv");
+    stdout(folder, "bag --rows adult.csv --label income --positive >50K --size 16 --out bags");
+    let config = "rows = ['bags/rows.parquet']\nreports = 'bags/reports.parquet'\nkey = 'bag'\ncount = 'count'\n\
+                  epochs = 2\nlr = 0.01\nbatch-size = 128\nl2 = 0.1\nexclude = ['age', 'sex']\nseed = 3\n";
+    fs::write(folder.join("train.toml"), config).expect("a file");
+    stdout(folder, "train --config train.toml --l2 0.001 --out a");
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    stdout(
+        folder,
+        &format!(
+            "train {files} --epochs 2 --lr 0.01 --batch-size 128 --l2 0.001 --exclude age,sex --seed 3 --out b"
+        ),
+    );
+    let read = |name: &str| fs::read(folder.join(name)).expect("a model");
+    assert!(read("a") == read("b"));
+    let shown = stdout(folder, "show a");
+    assert!(shown.contains("Adam") && !shown.contains("sex"), "{shown}");
+}
+
+/// An interrupt ends the work at once, and leaves no file, not even a hidden one.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out rows.csv");
+    stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 16 --out bags");
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    stdout(folder, &format!("train {files} --l2 0.01 --out ready"));
+    let before = names(folder);
+    let predict = format!("predict --model ready --rows {} --out scores.parquet", "rows.csv ".repeat(200));
+    let train = format!("train {files} --epochs 10000 --out model");
+    for command in [predict, train] {
+        let mut child = Process::new(assert_cmd::cargo::cargo_bin!("easyllp"))
+            .current_dir(folder)
+            .args(command.split_whitespace())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let sent = Process::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+        assert!(sent.success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{command}");
+        let mut said = String::new();
+        child.stderr.take().expect("its messages").read_to_string(&mut said).expect("text");
+        assert!(said.contains("interrupted"), "{said}");
+        assert_eq!(names(folder), before);
+    }
+}
+
+#[cfg(unix)]
+fn names(folder: &Path) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").file_name()).collect();
+    names.sort();
+    names
 }
 
 /// Killed at 20 moments, spread over the run: under the final name there is a whole file, or none.

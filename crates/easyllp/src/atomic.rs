@@ -5,7 +5,27 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Temporary files of this process that are neither in their place nor removed.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes what is half-written, and lets nothing else be begun or finished: for a program that is about to exit, such as
+/// when it is interrupted.
+pub fn abandon_unfinished_files() {
+    let unfinished = unfinished();
+    for temporary in unfinished.iter() {
+        // Nobody is left to tell if this fails.
+        let _ = fs::remove_file(temporary);
+    }
+    // Never unlocked again: other threads wait here until the process is gone.
+    std::mem::forget(unfinished);
+}
+
+fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 /// A file that is written beside the one it will be, under a name of its own, and takes its place when it is whole.
 ///
@@ -32,8 +52,10 @@ impl AtomicFile {
             hidden.push(name);
             hidden.push(format!(".tmp-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
             let temporary = path.with_file_name(hidden);
+            let mut unfinished = unfinished();
             match OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
+                    unfinished.push(temporary.clone());
                     let file = BufWriter::new(file);
                     return Ok(Self { path: path.into(), temporary, file, committed: false });
                 }
@@ -47,9 +69,15 @@ impl AtomicFile {
     /// Puts the file in its place, once its bytes are on the disk.
     pub(crate) fn commit(mut self) -> Result<()> {
         let result = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        let mut unfinished = unfinished();
         let result = result.and_then(|()| fs::rename(&self.temporary, &self.path));
-        result.map_err(|error| cannot_write(&self.path, &error))?;
+        if let Err(error) = result {
+            drop(unfinished);
+            return Err(cannot_write(&self.path, &error));
+        }
         self.committed = true;
+        unfinished.retain(|temporary| *temporary != self.temporary);
+        drop(unfinished);
         // Best effort, since not every file system can: what a power cut could undo is the rename, as a whole.
         #[cfg(unix)]
         if let Some(folder) = self.path.parent() {
@@ -73,6 +101,7 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.committed {
+            unfinished().retain(|temporary| *temporary != self.temporary);
             // Nobody is left to tell if this fails.
             let _ = fs::remove_file(&self.temporary);
         }

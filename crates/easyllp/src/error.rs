@@ -37,6 +37,8 @@ pub enum Error {
     ColumnTwice { column: String },
     #[error("column `{column}` is {got}, but the encoder was fitted on a {expected} one")]
     ColumnKind { column: String, expected: &'static str, got: &'static str },
+    #[error("{} has no column `{column}`; it has {columns}", path.display())]
+    NoSuchColumn { path: PathBuf, column: String, columns: String },
     #[error("column `{column}` has lists without a number")]
     EmptyLists { column: String },
     #[error("column `{column}` has numbers so large that they cannot be standardised")]

@@ -94,6 +94,7 @@ mod artifact;
 mod atomic;
 
 pub use artifact::ModelFile;
+pub use atomic::abandon_unfinished_files;
 pub use bags::{Bags, Noise, Partition};
 pub use classes::{n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};

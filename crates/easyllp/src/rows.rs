@@ -4,7 +4,11 @@
 
 use crate::error::{Error, Result, check_length};
 use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
+use rayon::prelude::*;
 use std::ops::Range;
+
+/// Rows that one thread checks at least, so that small tables stay on one.
+const CHECKED_AT_ONCE: usize = 4096;
 
 /// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no column.
 ///
@@ -64,15 +68,28 @@ impl<'a> Rows<'a> {
             return Err(Error::NoFeatures);
         }
         check_length("cardinalities, one a categorical field", categories.ncols(), cardinalities.len())?;
-        if let Some(((row, column), &value)) = dense.indexed_iter().find(|(_, value)| !value.is_finite()) {
-            return Err(Error::FeatureNotFinite { row, column, value });
+        let bad_feature =
+            (0..dense.nrows()).into_par_iter().with_min_len(CHECKED_AT_ONCE).find_map_first(|row| {
+                let features = dense.row(row);
+                // All at once first, which is fast: there is hardly ever one to look for.
+                if features.iter().fold(true, |all, feature| all & feature.is_finite()) {
+                    return None;
+                }
+                let column = features.iter().position(|feature| !feature.is_finite())?;
+                Some(Error::FeatureNotFinite { row, column, value: features[column] })
+            });
+        let bad_category = || {
+            (0..categories.nrows()).into_par_iter().with_min_len(CHECKED_AT_ONCE).find_map_first(|row| {
+                let ids = categories.row(row);
+                let mut fields = ids.iter().zip(&cardinalities).enumerate();
+                let (field, (&id, &cardinality)) = fields.find(|(_, (id, cardinality))| id >= cardinality)?;
+                Some(Error::CategoryOutOfRange { row, field, id, cardinality })
+            })
+        };
+        match bad_feature.or_else(bad_category) {
+            Some(error) => Err(error),
+            None => Ok(Self { dense, categories, cardinalities }),
         }
-        for ((row, field), &id) in categories.indexed_iter() {
-            if id >= cardinalities[field] {
-                return Err(Error::CategoryOutOfRange { row, field, id, cardinality: cardinalities[field] });
-            }
-        }
-        Ok(Self { dense, categories, cardinalities })
     }
 
     /// How many rows there are: N, at least 1.

@@ -78,12 +78,12 @@ fn parse_sizes(text: &str) -> Result<bagging::Sizes, String> {
 }
 
 pub(crate) fn run(args: &BagArgs) -> Result<()> {
-    let source = args.rows.open(&args.by)?;
     let mut columns = args.by.clone();
     if columns.contains(&args.label) {
         return Err(misuse("--by names the label: bags made by it would say it"));
     }
     columns.push(args.label.clone());
+    let source = args.rows.open(&args.by)?;
     anyhow::ensure!(source.kind("bag").is_err(), "the rows have a column `bag` already: rename it");
     let table = source.read(&columns)?;
     let Labels { labels, classes } = labels(&args.label, table.column(&args.label)?, &args.positive)?;
@@ -116,19 +116,18 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
         write(&file("labels"), &[RecordBatch::try_from_iter(columns)?])?;
     }
     let label_place = source.schema().index_of(&args.label)?;
-    let kept: Vec<usize> =
-        (0..source.schema().fields().len()).filter(|&place| place != label_place).collect();
-    let mut fields: Vec<Field> =
-        source.schema().project(&kept)?.fields().iter().map(|f| f.as_ref().clone()).collect();
+    let mut fields: Vec<Field> = source.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
+    fields.remove(label_place);
+    let kept: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
     fields.push(Field::new("bag", DataType::Int64, false));
     let schema = Arc::new(Schema::new(fields));
     let mut writer = TableWriter::create(&file("rows"), Arc::clone(&schema))?;
     let mut start = 0;
-    for batch in source.batches() {
-        let batch = batch?.project(&kept)?;
+    for batch in source.batches(&kept) {
+        let batch = batch?;
         let of_batch = &bag_of_row[start..start + batch.num_rows()];
         start += batch.num_rows();
-        let mut columns = batch.columns().to_vec();
+        let mut columns = source.plain(&batch, &kept)?;
         columns.push(Arc::new(Int64Array::from(of_batch.to_vec())));
         writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns)?)?;
     }

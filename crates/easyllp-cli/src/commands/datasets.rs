@@ -86,6 +86,7 @@ fn batch(data: &Dataset, part: &Labelled, label: &str) -> Result<RecordBatch> {
                 columns.push((name.clone(), Arc::new(text.collect::<StringArray>())));
             }
             // A column a pixel, since CSV knows no lists.
+            Column::Hashed(_) => unreachable!("embedded sets hold their text in full"),
             Column::Vector(pixels) => {
                 for (place, pixel) in pixels.columns().into_iter().enumerate() {
                     let values = pixel.iter().map(|&value| Some(f64::from(value)));

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use easyllp::Bags;
 use easyllp::diagnose::{Verdict, dispersion, prior_interval};
-use easyllp::table::{ColumnEncoding, Encoder, EncoderOptions};
+use easyllp::table::{Column, ColumnEncoding, Encoder, Table};
 use std::fmt::Write;
 
 /// Look at rows and reports: sizes, prior, columns, and whether the bags look as the method needs them.
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         ),
     };
     text.push_str("\ncolumns\n");
-    let encoder = Encoder::fit(&features, EncoderOptions::default())?;
+    let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     for column in encoder.columns() {
         let how = match &column.encoding {
             ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {
@@ -65,7 +65,60 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         };
         let _ = writeln!(text, "  {:<20} {how}", column.name);
     }
+    text.push_str("\nproblems found\n");
+    let problems = problems(&features, &bags, &args.data.reports.classes());
+    if problems.is_empty() {
+        text.push_str("  none\n");
+    }
+    for problem in problems {
+        let _ = writeln!(text, "  {problem}");
+    }
     print(&text)
+}
+
+/// What is likely to go wrong with this data, a sentence each.
+fn problems(features: &Table, bags: &Bags, classes: &[String]) -> Vec<String> {
+    /// Below this an interval is too wide to choose by.
+    const FEW_BAGS: usize = 30;
+    let mut problems = Vec::new();
+    let n_bags = bags.n_bags();
+    if n_bags < FEW_BAGS {
+        problems.push(format!("{n_bags} bags are few: estimates from them have wide intervals"));
+    }
+    let of_one = bags.sizes().filter(|&size| size == 1).count();
+    if of_one > 0 && of_one < n_bags {
+        problems.push(format!("{} bags of a single row: their counts are row labels", thousands(of_one)));
+    }
+    for (class, name) in classes.iter().enumerate() {
+        if bags.counts().column(class).iter().all(|&count| count <= 0.0) {
+            problems.push(format!("no bag has a row of class {name}: there is nothing to learn about it"));
+        }
+    }
+    let n_rows = features.n_rows() as f64;
+    for (name, column) in features.columns() {
+        match column {
+            Column::Numeric(values) => {
+                let missing = values.iter().filter(|value| value.is_nan()).count() as f64 / n_rows;
+                let mut there = values.iter().filter(|value| !value.is_nan());
+                let first = there.next();
+                if missing > 0.5 {
+                    problems.push(format!("column `{name}` is missing in {:.0} % of the rows", 100.0 * missing));
+                }
+                if there.all(|value| Some(value) == first) {
+                    problems.push(format!("column `{name}` does not vary: leave it out with --exclude"));
+                }
+            }
+            Column::Hashed(text) => match text.n_distinct() {
+                1 => problems.push(format!("column `{name}` does not vary: leave it out with --exclude")),
+                distinct if distinct as f64 > 0.9 * n_rows => problems.push(format!(
+                    "column `{name}` has another value in nearly every row, as an identifier has: leave it out with --exclude"
+                )),
+                _ => {}
+            },
+            Column::Categorical { .. } | Column::Vector(_) => {}
+        }
+    }
+    problems
 }
 
 /// Sizes by powers of two.

@@ -58,16 +58,17 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     }
     let schema = Arc::new(Schema::new(fields));
     let mut writer = TableWriter::create(&args.out, Arc::clone(&schema))?;
-    for batch in source.batches() {
+    let mut columns: Vec<String> = features.iter().chain(&args.keep).cloned().collect();
+    columns.sort_unstable();
+    columns.dedup();
+    for batch in source.batches(&columns) {
         let batch = batch?;
         if batch.num_rows() == 0 {
             continue;
         }
         let rows = file.encoder.encode(&source.table(&batch, &features)?)?;
         let probabilities = probabilities(&file, &rows)?;
-        let kept =
-            args.keep.iter().map(|name| Arc::clone(batch.column_by_name(name).expect("checked above")));
-        let mut columns: Vec<ArrayRef> = kept.collect();
+        let mut columns: Vec<ArrayRef> = source.plain(&batch, &args.keep)?;
         if file.classes.len() == 2 {
             columns.push(Arc::new(Float64Array::from(probabilities[1].clone())));
         } else {
@@ -98,7 +99,7 @@ pub(crate) fn open_for(file: &ModelFile, rows: &[String]) -> Result<Source> {
             ColumnEncoding::Standardise { .. } => Some((column.name.clone(), ReadAs::Number)),
             ColumnEncoding::StandardiseVector { .. } => None,
             ColumnEncoding::Vocabulary(_) | ColumnEncoding::Hash(_) => {
-                Some((column.name.clone(), ReadAs::Text))
+                Some((column.name.clone(), ReadAs::Category))
             }
         })
         .collect();

@@ -4,17 +4,19 @@ use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::figures::{figures, table};
 use crate::output::{misuse, print, thousands};
+use crate::progress::Training;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::diagnose::{Verdict, dispersion};
 use easyllp::method::Naive;
-use easyllp::table::{Encoder, EncoderOptions};
+use easyllp::table::Encoder;
 use easyllp::{
-    BagWeights, Bags, Correction, EasyLlp, Estimator, LabelPrior, Lbfgs, LinearModel, LossName, Model,
+    Adam, BagWeights, Bags, Correction, EasyLlp, Estimator, LabelPrior, Lbfgs, LinearModel, LossName, Model,
     ModelFile, Optimizer, Predictions, Rows, TargetRule, Trainer, TrainingLoss, bagging,
 };
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Train a model of rows from bags.
@@ -26,6 +28,14 @@ pub(crate) struct TrainArgs {
     #[command(flatten)]
     data: DataArgs,
 
+    /// A TOML file with any of these options, by name; the command line wins
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The model
+    #[arg(long, value_enum, default_value_t = ModelName::Linear)]
+    model: ModelName,
+
     /// How rows get their targets
     #[arg(long, value_enum, default_value_t = Method::Easyllp)]
     method: Method,
@@ -34,9 +44,22 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
     loss: Option<LossName>,
 
-    /// Penalty l2/2·‖w‖²: a number, or `auto` for the best of eight on held-out bags
-    #[arg(long, value_name = "L2", default_value = "auto", value_parser = parse_l2, allow_negative_numbers = true)]
-    l2: L2,
+    /// Penalty l2/2·‖w‖²: a number, or `auto` (the default) for the best of eight on held-out bags. With minibatches it is the
+    /// decay of weights, by default none
+    #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
+    l2: Option<L2>,
+
+    /// Train by minibatches (Adam), with this many passes over the rows; a linear model is else brought to its optimum
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    epochs: Option<NonZeroUsize>,
+
+    /// Step size of minibatches; by default 0.001
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_negative_numbers = true)]
+    lr: Option<f64>,
+
+    /// Rows in a minibatch; by default 256
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    batch_size: Option<NonZeroUsize>,
 
     /// A known share of the positive class: the paper's targets instead of centred ones
     #[arg(long, value_name = "P", value_parser = parse_share, conflicts_with = "bag_weights")]
@@ -50,7 +73,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = parse_share)]
     holdout: f64,
 
-    /// Seed of the split
+    /// Seed of the split and of the order of rows in minibatches
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
@@ -61,6 +84,11 @@ pub(crate) struct TrainArgs {
     /// The model file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModelName {
+    Linear,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -97,6 +125,11 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or("a number from 0 to below 1 is needed".into())
 }
 
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| *rate > 0.0 && f64::is_finite(*rate));
+    rate.ok_or("a number above 0 is needed".into())
+}
+
 fn parse_weights(text: &str) -> Result<BagWeights, String> {
     match (text, text.strip_prefix("variance:").map(str::parse)) {
         ("equal", _) => Ok(BagWeights::Equal),
@@ -112,11 +145,7 @@ const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
-    if args.holdout <= 0.0 && matches!(args.l2, L2::Auto) {
-        return Err(misuse(
-            "--l2 auto needs held-out bags to choose by: give a number, or a --holdout above 0",
-        ));
-    }
+    let plan = Plan::new(args)?;
     let Data { features, bags } = args.data.load()?;
     eprintln!(
         "easyllp: {} rows in {} bags, {} columns to learn from",
@@ -125,13 +154,13 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         features.columns().len()
     );
     warn_if_not_iid(&bags)?;
-    let encoder = Encoder::fit(&features, EncoderOptions::default())?;
+    let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
     drop(features);
 
     let name = args.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
     let task = Task { args, rows: &rows, loss: name.training()? };
-    let penalty = if args.holdout > 0.0 {
+    let optimizer = if args.holdout > 0.0 {
         let bagging::Split { train, held_out } = bagging::split(&bags, args.holdout, args.seed)?;
         anyhow::ensure!(
             held_out.n_bags() >= 2,
@@ -140,7 +169,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
             bags.n_bags(),
             held_out.n_bags()
         );
-        let (model, penalty) = task.choose(&train, &held_out)?;
+        let (model, chosen) = task.choose(&plan, &train, &held_out)?;
         let scores = model.scores(&rows)?;
         let found = figures(&scores, task.loss.link(), &held_out, None)?;
         print(&format!(
@@ -149,37 +178,107 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
             thousands(held_out.n_bags()),
             thousands(train.n_bags())
         ))?;
-        penalty
+        plan.optimizers(bags.n_bags()).swap_remove(chosen)
     } else {
-        match args.l2 {
-            L2::Value(l2) => l2 * bags.n_bags() as f64,
-            L2::Auto => unreachable!("refused above"),
-        }
+        plan.optimizers(bags.n_bags()).swap_remove(0)
     };
     let mut model = LinearModel::for_rows(&rows, bags.n_classes())?;
-    let l2 = penalty / bags.n_bags() as f64;
-    task.fit(&mut model, &bags, l2)?;
-    let settings = BTreeMap::from([
-        ("bags".to_owned(), bags.n_bags().to_string()),
-        ("rows".to_owned(), bags.n_members().to_string()),
-        ("l2".to_owned(), format!("{l2:.6}")),
-        ("bag weights".to_owned(), format!("{:?}", args.bag_weights)),
-        ("holdout".to_owned(), args.holdout.to_string()),
-        ("seed".to_owned(), args.seed.to_string()),
-    ]);
+    task.fit(&mut model, &bags, &optimizer, "all bags")?;
     let file = ModelFile {
         classes: args.data.reports.classes(),
         loss: name,
-        method: format!("{:?}", args.method).to_lowercase(),
+        method: named(&args.method),
         prior: LabelPrior::pooled(&bags),
-        settings,
+        settings: settings(args, &bags, &optimizer),
         fingerprint: bags.fingerprint(),
         encoder,
         model,
     };
     file.save(&args.out)?;
-    eprintln!("easyllp: l2 {l2:.2e}; model written to {}", args.out.display());
+    let l2 = match &optimizer {
+        Optimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),
+        Optimizer::Adam(_) => String::new(),
+    };
+    eprintln!("easyllp: {l2}model written to {}", args.out.display());
     Ok(())
+}
+
+/// What `show` tells of a training.
+fn settings(args: &TrainArgs, bags: &Bags, optimizer: &Optimizer) -> BTreeMap<String, String> {
+    let weights = match (args.prior, args.bag_weights) {
+        (Some(prior), _) => format!("by size, around a prior of {prior}"),
+        (None, BagWeights::Equal) => "equal".into(),
+        (None, BagWeights::Size) => "size".into(),
+        (None, BagWeights::NoiseAware) => "noise".into(),
+        (None, BagWeights::Variance { rho }) => format!("variance:{rho}"),
+    };
+    let mut settings = vec![
+        ("bags", thousands(bags.n_bags())),
+        ("rows", thousands(bags.n_members())),
+        ("bag weights", weights),
+        ("holdout", args.holdout.to_string()),
+        ("seed", args.seed.to_string()),
+    ];
+    settings.extend(match optimizer {
+        Optimizer::Lbfgs(lbfgs) => vec![("optimizer", "L-BFGS".into()), ("l2", format!("{:.3e}", lbfgs.l2))],
+        Optimizer::Adam(adam) => vec![
+            ("optimizer", "Adam".into()),
+            ("epochs", adam.epochs.to_string()),
+            ("lr", adam.learning_rate.to_string()),
+            ("batch size", adam.batch_size.to_string()),
+            ("l2", adam.weight_decay.to_string()),
+        ],
+    });
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn named(value: &impl ValueEnum) -> String {
+    value.to_possible_value().expect("no value is hidden").get_name().to_owned()
+}
+
+/// How the loss is brought down, as far as the command line says.
+enum Plan {
+    /// To its optimum, with the best of eight penalties.
+    BestPenalty,
+    Given(Optimizer),
+}
+
+impl Plan {
+    fn new(args: &TrainArgs) -> Result<Self> {
+        let has_minibatches = args.epochs.is_some() || args.lr.is_some() || args.batch_size.is_some();
+        match (has_minibatches, args.l2) {
+            (true, Some(L2::Auto)) => {
+                Err(misuse("--l2 auto is for linear models without minibatches: give a number"))
+            }
+            (true, l2) => {
+                let adam = Adam::default();
+                Ok(Self::Given(Optimizer::Adam(Adam {
+                    epochs: args.epochs.map_or(adam.epochs, NonZeroUsize::get),
+                    batch_size: args.batch_size.map_or(adam.batch_size, NonZeroUsize::get),
+                    learning_rate: args.lr.unwrap_or(adam.learning_rate),
+                    weight_decay: if let Some(L2::Value(l2)) = l2 { l2 } else { 0.0 },
+                    ..adam
+                })))
+            }
+            (false, Some(L2::Value(l2))) => {
+                Ok(Self::Given(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() })))
+            }
+            (false, _) if args.holdout <= 0.0 => Err(misuse(
+                "--l2 auto needs held-out bags to choose by: give a number, or a --holdout above 0",
+            )),
+            (false, _) => Ok(Self::BestPenalty),
+        }
+    }
+
+    /// What is to be tried on so many bags.
+    fn optimizers(&self, n_bags: usize) -> Vec<Optimizer> {
+        let with_penalty =
+            |penalty: f64| Optimizer::Lbfgs(Lbfgs { l2: penalty / n_bags as f64, ..Lbfgs::default() });
+        match self {
+            Self::BestPenalty => PENALTIES.map(with_penalty).to_vec(),
+            Self::Given(optimizer) => vec![optimizer.clone()],
+        }
+    }
 }
 
 fn warn_if_not_iid(bags: &Bags) -> Result<()> {
@@ -204,7 +303,7 @@ struct Task<'t> {
 }
 
 impl Task<'_> {
-    fn fit(&self, model: &mut LinearModel, bags: &Bags, l2: f64) -> Result<()> {
+    fn fit(&self, model: &mut LinearModel, bags: &Bags, optimizer: &Optimizer, what: &str) -> Result<()> {
         let correction = match self.args.prior {
             Some(prior) => Correction::Paper(LabelPrior::binary(prior)?),
             None => Correction::Centred(self.args.bag_weights),
@@ -213,32 +312,39 @@ impl Task<'_> {
             Method::Easyllp => Box::new(EasyLlp::with(bags, correction, easyllp::method::Draw::Never)),
             Method::Naive => Box::new(Naive::new(bags)),
         };
-        let trainer =
-            Trainer { optimizer: Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() }), ..Trainer::default() };
-        trainer.fit(model, self.rows, &mut *rule, self.loss)?;
+        let n_epochs = match optimizer {
+            Optimizer::Adam(adam) => adam.epochs,
+            Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
+        };
+        let mut progress = Training::begin(what, n_epochs, bags.n_members());
+        let trainer = Trainer { optimizer: optimizer.clone(), seed: self.args.seed };
+        trainer.fit_watched(model, self.rows, &mut *rule, self.loss, &mut |event| {
+            progress.see(&event);
+            ControlFlow::Continue(())
+        })?;
         Ok(())
     }
 
-    /// The model whose Brier score on held-out bags is best, and its penalty for a single label.
-    fn choose(&self, train: &Bags, held_out: &Bags) -> Result<(LinearModel, f64)> {
-        let n_bags = train.n_bags() as f64;
-        let penalties = match self.args.l2 {
-            L2::Auto => PENALTIES.to_vec(),
-            L2::Value(l2) => vec![l2 * n_bags],
-        };
+    /// The model whose Brier score on held-out bags is best, and which of the plan's optimisers made it.
+    fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags) -> Result<(LinearModel, usize)> {
         let estimator = Estimator::new(held_out)?;
         let mut model = LinearModel::for_rows(self.rows, train.n_classes())?;
-        let mut best: Option<(f64, LinearModel, f64)> = None;
-        for penalty in penalties {
-            self.fit(&mut model, train, penalty / n_bags)?;
+        let mut best: Option<(f64, LinearModel, usize)> = None;
+        let optimizers = plan.optimizers(train.n_bags());
+        for (place, optimizer) in optimizers.iter().enumerate() {
+            let what = match optimizers.len() {
+                1 => "bags to learn from".into(),
+                several => format!("penalty {} of {several}", place + 1),
+            };
+            self.fit(&mut model, train, optimizer, &what)?;
             let scores = model.scores(self.rows)?;
             let predictions = Predictions::new(scores.view(), self.loss.link())?;
             let brier = estimator.brier(&predictions)?.value;
             if best.as_ref().is_none_or(|(best, ..)| brier < *best) {
-                best = Some((brier, model.clone(), penalty));
+                best = Some((brier, model.clone(), place));
             }
         }
-        let (_, model, penalty) = best.expect("at least one penalty is tried");
-        Ok((model, penalty))
+        let (_, model, place) = best.expect("at least one optimiser is tried");
+        Ok((model, place))
     }
 }

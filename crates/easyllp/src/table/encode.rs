@@ -1,17 +1,19 @@
 //! Encoders: fitted once on the rows to train on, stored with the model, and applied alike ever after.
 
-use super::{Column, Table};
+use super::hashed::{AsIs, hash_of};
+use super::{Column, HashedText, Table};
 use crate::error::{Error, Result, check_length};
 use crate::rows::Rows;
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use std::ops::Range;
 
 /// When a categorical column keeps its values, and when they are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncoderOptions {
-    /// A column with more distinct values than this is hashed.
+    /// A column with more distinct values than this is hashed; at most [`HashedText::MOST_VALUES`].
     pub max_vocabulary: usize,
     /// Into how many buckets; at least 1.
     pub hash_buckets: u32,
@@ -80,7 +82,6 @@ pub struct ColumnEncoder {
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::unsafe_derive_deserialize, reason = "the only unsafe is inside ndarray's s! macro")]
 pub struct Encoder {
     columns: Vec<ColumnEncoder>,
 }
@@ -91,10 +92,14 @@ impl Encoder {
         if options.hash_buckets == 0 {
             return Err(Error::Setting { name: "hash buckets", value: "0".into(), expected: "at least 1" });
         }
+        if options.max_vocabulary > HashedText::MOST_VALUES {
+            let (name, value) = ("values in a vocabulary", options.max_vocabulary.to_string());
+            return Err(Error::Setting { name, value, expected: "at most 4096" });
+        }
         let fit = |(name, column): &(String, Column)| {
             Ok(ColumnEncoder { name: name.clone(), encoding: fit_column(name, column, options)? })
         };
-        let mut columns = table.columns().iter().map(fit).collect::<Result<Vec<ColumnEncoder>>>()?;
+        let mut columns = table.columns().par_iter().map(fit).collect::<Result<Vec<ColumnEncoder>>>()?;
         columns.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Self { columns })
     }
@@ -128,55 +133,159 @@ impl Encoder {
 
     /// Features of a table's rows. Columns that the encoder does not know are passed over.
     pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
-        let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
-        let n_fields = self.columns.iter().filter(|column| column.encoding.n_dense() == 0).count();
-        let mut dense = Array2::zeros((table.n_rows(), n_dense));
-        let mut categories = Array2::zeros((table.n_rows(), n_fields));
-        let mut cardinalities = Vec::with_capacity(n_fields);
-        let mut place = 0;
+        /// Rows filled at a time, column by column: few enough for their features to stay near the processor.
+        const BLOCK: usize = 256;
+        let (n_dense, cardinalities) = self.shape();
+        let (mut place, mut field) = (0, 0);
+        let mut fillings = Vec::with_capacity(self.columns.len());
         for ColumnEncoder { name, encoding } in &self.columns {
-            match (encoding, table.column(name)?) {
-                (&ColumnEncoding::Standardise { mean, scale, flags_missing }, Column::Numeric(values)) => {
-                    for (feature, &value) in dense.column_mut(place).iter_mut().zip(values) {
-                        *feature = if value.is_nan() { 0.0 } else { standardised(value, mean, scale) };
-                    }
-                    if flags_missing {
-                        for (flag, value) in dense.column_mut(place + 1).iter_mut().zip(values) {
-                            *flag = f32::from(u8::from(value.is_nan()));
-                        }
-                    }
-                }
-                (ColumnEncoding::StandardiseVector { means, scale }, Column::Vector(values)) => {
-                    check_length("numbers in a list", means.len(), values.ncols())?;
-                    let mut features = dense.slice_mut(s![.., place..place + means.len()]);
-                    for (features, values) in features.rows_mut().into_iter().zip(values.rows()) {
-                        for ((to, value), mean) in features.into_iter().zip(values).zip(means) {
-                            *to = standardised(f64::from(*value), *mean, *scale);
-                        }
-                    }
-                }
-                (
-                    ColumnEncoding::Vocabulary(_) | ColumnEncoding::Hash(_),
-                    Column::Categorical { dictionary, codes },
-                ) => {
-                    let (ids, cardinality) = category_ids(name, encoding, dictionary);
-                    let field = categories.column_mut(cardinalities.len());
-                    field.into_iter().zip(codes).for_each(|(to, &code)| *to = ids[code as usize]);
-                    cardinalities.push(cardinality);
-                }
-                (encoding, column) => {
-                    let (expected, got) = (encoding.kind(), column.kind());
-                    return Err(Error::ColumnKind { column: name.clone(), expected, got });
-                }
-            }
-            let features = dense.slice(s![.., place..place + encoding.n_dense()]);
-            if let Some(((row, _), value)) = features.indexed_iter().find(|(_, value)| !value.is_finite()) {
-                let value = f64::from(*value);
-                return Err(Error::NumberNotFinite { column: name.clone(), row, value });
-            }
+            fillings.push((name, Filling::new(name, encoding, table.column(name)?, (place, field))?));
             place += encoding.n_dense();
+            field += usize::from(encoding.n_dense() == 0);
         }
-        Rows::new(dense, categories, cardinalities)
+        let mut dense = Array2::zeros((table.n_rows(), n_dense));
+        let mut categories = Array2::zeros((table.n_rows(), cardinalities.len()));
+        let blocks = dense
+            .axis_chunks_iter_mut(Axis(0), BLOCK)
+            .into_par_iter()
+            .zip(categories.axis_chunks_iter_mut(Axis(0), BLOCK));
+        let failed = blocks.enumerate().find_map_first(|(block, (mut dense, mut categories))| {
+            let rows = block * BLOCK..block * BLOCK + dense.nrows();
+            fillings.iter().find_map(|(name, filling)| {
+                let (row, value) = filling.fill(rows.clone(), &mut dense, &mut categories).err()?;
+                Some(Error::NumberNotFinite { column: (*name).clone(), row, value })
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Rows::new(dense, categories, cardinalities),
+        }
+    }
+}
+
+/// A column on its way into features: where from, how, and where to.
+enum Filling<'c> {
+    Numbers { values: &'c [f64], mean: f64, scale: f64, flags_missing: bool, place: usize },
+    Lists { values: ArrayView2<'c, f32>, means: &'c [f64], scale: f64, place: usize },
+    Codes { codes: &'c [u32], ids: Vec<u32>, field: usize },
+    Known { hashes: &'c [u64], ids: HashMap<u64, u32, AsIs>, field: usize },
+    Buckets { hashes: &'c [u64], of_field: Buckets, field: usize },
+}
+
+impl<'c> Filling<'c> {
+    fn new(
+        name: &str,
+        encoding: &'c ColumnEncoding,
+        column: &'c Column,
+        (place, field): (usize, usize),
+    ) -> Result<Self> {
+        let known = |values: &[String]| values.iter().map(|value| hash_of(value)).zip(1..).collect();
+        Ok(match (encoding, column) {
+            (&ColumnEncoding::Standardise { mean, scale, flags_missing }, Column::Numeric(values)) => {
+                Self::Numbers { values, mean, scale, flags_missing, place }
+            }
+            (ColumnEncoding::StandardiseVector { means, scale }, Column::Vector(values)) => {
+                check_length("numbers in a list", means.len(), values.ncols())?;
+                Self::Lists { values: values.view(), means, scale: *scale, place }
+            }
+            (ColumnEncoding::Vocabulary(values), Column::Categorical { dictionary, codes }) => {
+                let known: HashMap<u64, u32, AsIs> = known(values);
+                let id = |value: &String| known.get(&hash_of(value)).copied().unwrap_or(0);
+                Self::Codes { codes, ids: dictionary.iter().map(id).collect(), field }
+            }
+            (ColumnEncoding::Vocabulary(values), Column::Hashed(text)) => {
+                Self::Known { hashes: text.hashes(), ids: known(values), field }
+            }
+            (&ColumnEncoding::Hash(buckets), Column::Categorical { dictionary, codes }) => {
+                let of_field = Buckets::new(name, buckets);
+                let ids = dictionary.iter().map(|value| of_field.bucket(hash_of(value))).collect();
+                Self::Codes { codes, ids, field }
+            }
+            (&ColumnEncoding::Hash(buckets), Column::Hashed(text)) => {
+                Self::Buckets { hashes: text.hashes(), of_field: Buckets::new(name, buckets), field }
+            }
+            (encoding, column) => {
+                let (expected, got) = (encoding.kind(), column.kind());
+                return Err(Error::ColumnKind { column: name.into(), expected, got });
+            }
+        })
+    }
+
+    /// Writes the features of some rows; fails with the first row and value that do not become a finite one.
+    fn fill(
+        &self,
+        rows: Range<usize>,
+        dense: &mut ArrayViewMut2<f32>,
+        categories: &mut ArrayViewMut2<u32>,
+    ) -> std::result::Result<(), (usize, f64)> {
+        match self {
+            Self::Numbers { values, mean, scale, flags_missing, place } => {
+                let values = &values[rows.clone()];
+                let mut is_finite = true;
+                for (feature, &value) in dense.column_mut(*place).iter_mut().zip(values) {
+                    *feature = if value.is_nan() { 0.0 } else { standardised(value, *mean, *scale) };
+                    is_finite &= feature.is_finite();
+                }
+                if *flags_missing {
+                    for (flag, value) in dense.column_mut(place + 1).iter_mut().zip(values) {
+                        *flag = f32::from(u8::from(value.is_nan()));
+                    }
+                }
+                if !is_finite {
+                    let features = dense.column(*place);
+                    let bad = features.iter().position(|feature| !feature.is_finite());
+                    return Err(bad.map_or((0, 0.0), |row| (rows.start + row, values[row])));
+                }
+            }
+            Self::Lists { values, means, scale, place } => {
+                let mut features = dense.slice_mut(s![.., *place..place + means.len()]);
+                let lists = values.slice(s![rows.clone(), ..]);
+                for ((row, features), list) in rows.zip(features.rows_mut()).zip(lists.rows()) {
+                    for ((to, value), mean) in features.into_iter().zip(list).zip(*means) {
+                        *to = standardised(f64::from(*value), *mean, *scale);
+                        if !to.is_finite() {
+                            return Err((row, f64::from(*value)));
+                        }
+                    }
+                }
+            }
+            Self::Codes { codes, ids, field } => {
+                let to = categories.column_mut(*field);
+                to.into_iter().zip(&codes[rows]).for_each(|(to, &code)| *to = ids[code as usize]);
+            }
+            Self::Known { hashes, ids, field } => {
+                let to = categories.column_mut(*field);
+                let id = |hash| ids.get(hash).copied().unwrap_or(0);
+                to.into_iter().zip(&hashes[rows]).for_each(|(to, hash)| *to = id(hash));
+            }
+            Self::Buckets { hashes, of_field, field } => {
+                let to = categories.column_mut(*field);
+                to.into_iter().zip(&hashes[rows]).for_each(|(to, &hash)| *to = of_field.bucket(hash));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Buckets for the values of a field, each field in a way of its own.
+#[derive(Debug, Clone, Copy)]
+struct Buckets {
+    seed: u64,
+    n_buckets: u32,
+}
+
+impl Buckets {
+    fn new(name: &str, n_buckets: u32) -> Self {
+        Self { seed: hash_of(name), n_buckets }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the upper half of a product with a u32 is below that u32"
+    )]
+    fn bucket(self, hash: u64) -> u32 {
+        let mixed = (hash ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        ((u128::from(mixed) * u128::from(self.n_buckets)) >> 64) as u32
     }
 }
 
@@ -280,39 +389,16 @@ fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<Co
                 ColumnEncoding::Vocabulary(values)
             }
         }
+        Column::Hashed(text) => match text.values() {
+            Some(values) if values.len() <= options.max_vocabulary => ColumnEncoding::Vocabulary(values),
+            _ => ColumnEncoding::Hash(options.hash_buckets),
+        },
     })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
 fn standardised(value: f64, mean: f64, scale: f64) -> f32 {
     if scale > 0.0 { ((value - mean) / scale) as f32 } else { 0.0 }
-}
-
-/// The id of each value of a dictionary, and how many ids there are.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the upper half of a product with a u32 is below that u32"
-)]
-fn category_ids(name: &str, encoding: &ColumnEncoding, dictionary: &[String]) -> (Vec<u32>, u32) {
-    match encoding {
-        ColumnEncoding::Vocabulary(values) => {
-            let places: HashMap<&str, u32> = values.iter().map(String::as_str).zip(1..).collect();
-            let ids =
-                dictionary.iter().map(|value| places.get(value.as_str()).copied().unwrap_or(0)).collect();
-            (ids, values.len() as u32 + 1)
-        }
-        ColumnEncoding::Hash(buckets) => {
-            let seed = xxh3_64(name.as_bytes());
-            let bucket = |value: &String| {
-                let hash = xxh3_64_with_seed(value.as_bytes(), seed);
-                ((u128::from(hash) * u128::from(*buckets)) >> 64) as u32
-            };
-            (dictionary.iter().map(bucket).collect(), *buckets)
-        }
-        ColumnEncoding::Standardise { .. } | ColumnEncoding::StandardiseVector { .. } => {
-            unreachable!("numbers have no category")
-        }
-    }
 }
 
 #[cfg(test)]
@@ -411,6 +497,23 @@ mod tests {
         let used: std::collections::HashSet<u32> = batch.categories.column(0).iter().copied().collect();
         assert!(used.len() > 60, "500 values fill nearly all of 64 buckets, not {}", used.len());
         assert_ne!(batch.categories.column(0), batch.categories.column(1));
+    }
+
+    #[test]
+    fn hashed_text_is_encoded_as_the_text_is() {
+        let values: Vec<String> = (0..500).map(|value| format!("v{}", value % 70)).collect();
+        let text = || values.iter().map(String::as_str);
+        let in_full = Table::new(vec![("c".into(), Column::categorical(text()))]).unwrap();
+        let hashed = Table::new(vec![("c".into(), Column::Hashed(text().collect()))]).unwrap();
+        for max_vocabulary in [69, 70] {
+            let options = EncoderOptions { max_vocabulary, hash_buckets: 32 };
+            let encoder = Encoder::fit(&in_full, options).unwrap();
+            assert_eq!(Encoder::fit(&hashed, options).unwrap(), encoder);
+            let ids = |table| encoder.encode(table).unwrap().batch(0..500).categories.to_owned();
+            assert_eq!(ids(&hashed), ids(&in_full));
+        }
+        let too_many = EncoderOptions { max_vocabulary: 4097, hash_buckets: 1 };
+        assert!(Encoder::fit(&hashed, too_many).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Both are read as hostile: sizes in a header are compared with what is there before anything is reserved for them.
 
-use super::read::{bad, cannot_read};
+use super::source::{bad, cannot_read};
 use crate::error::Result;
 use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt8Array};
 use arrow_schema::{DataType, Field, Schema};
@@ -28,7 +28,7 @@ pub(super) fn read_idx(file: &Path, reader: Box<dyn Read>) -> Result<RecordBatch
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let beside = file.with_file_name(name.replace("images-idx3", "labels-idx1"));
             if beside != file && beside.exists() {
-                let (of_labels, values) = idx(&beside, super::read::unpacked(&beside)?)?;
+                let (of_labels, values) = idx(&beside, super::source::unpacked(&beside)?)?;
                 if of_labels != [n_images] {
                     return Err(bad(
                         &beside,

@@ -52,8 +52,8 @@ fn text(name: &str, column: &Column) -> Result<Vec<String>> {
             }
             Ok(values.iter().map(f64::to_string).collect())
         }
-        Column::Vector(_) => {
-            Err(Error::ColumnKind { column: name.into(), expected: "categorical", got: column.kind() })
+        Column::Vector(_) | Column::Hashed(_) => {
+            Err(Error::UnreadableColumn { column: name.into(), found: column.kind().into() })
         }
     }
 }

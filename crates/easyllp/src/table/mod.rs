@@ -1,27 +1,33 @@
 //! READ: tables of named columns, and how their columns become features.
 
+#[cfg(feature = "tables")]
+mod convert;
+#[cfg(feature = "tables")]
+mod csv;
 mod encode;
+mod hashed;
 #[cfg(feature = "tables")]
 mod images;
 mod labels;
 #[cfg(feature = "tables")]
-mod read;
+mod parquet;
 pub mod reports;
+#[cfg(feature = "tables")]
+mod source;
 #[cfg(feature = "tables")]
 mod write;
 
 pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
+pub use hashed::HashedText;
 pub use labels::{Labels, labels};
 #[cfg(feature = "tables")]
-pub use read::{Kind, ReadAs, Source};
+pub use source::{Kind, ReadAs, Source};
 #[cfg(feature = "tables")]
 pub use write::TableWriter;
 
 use crate::error::{Error, Result, check_length};
 use crate::rows::row_count;
 use ndarray::Array2;
-#[cfg(feature = "tables")]
-use ndarray::Axis;
 use std::collections::{HashMap, HashSet};
 
 /// A column: numbers, lists of numbers, or values out of a dictionary.
@@ -38,6 +44,8 @@ pub enum Column {
         /// One place in the dictionary a row.
         codes: Vec<u32>,
     },
+    /// Text that is a feature and nothing else.
+    Hashed(HashedText),
 }
 
 impl Column {
@@ -61,40 +69,12 @@ impl Column {
         Self::Categorical { dictionary, codes }
     }
 
-    #[cfg(feature = "tables")]
-    fn append(&mut self, more: Self) {
-        match (self, more) {
-            (Self::Numeric(values), Self::Numeric(more)) => values.extend(more),
-            (Self::Vector(values), Self::Vector(more)) => {
-                values.append(Axis(0), more.view()).expect("lists of one column have one length");
-            }
-            (Self::Categorical { dictionary, codes }, Self::Categorical { dictionary: new, codes: more }) => {
-                let mut places: HashMap<String, u32> = dictionary.drain(..).zip(0..).collect();
-                let next = |places: &HashMap<String, u32>| {
-                    u32::try_from(places.len()).expect("no more values than rows")
-                };
-                let renumbered: Vec<u32> = new
-                    .into_iter()
-                    .map(|value| {
-                        let next = next(&places);
-                        *places.entry(value).or_insert(next)
-                    })
-                    .collect();
-                codes.extend(more.into_iter().map(|code| renumbered[code as usize]));
-                let mut values: Vec<(u32, String)> =
-                    places.into_iter().map(|(value, place)| (place, value)).collect();
-                values.sort_unstable();
-                dictionary.extend(values.into_iter().map(|(_, value)| value));
-            }
-            _ => unreachable!("batches of one source have one kind of column"),
-        }
-    }
-
     fn len(&self) -> usize {
         match self {
             Self::Numeric(values) => values.len(),
             Self::Vector(values) => values.nrows(),
             Self::Categorical { codes, .. } => codes.len(),
+            Self::Hashed(text) => text.hashes().len(),
         }
     }
 
@@ -102,12 +82,13 @@ impl Column {
         match self {
             Self::Numeric(_) => "numeric",
             Self::Vector(_) => "a column of lists",
-            Self::Categorical { .. } => "categorical",
+            Self::Categorical { .. } | Self::Hashed(_) => "categorical",
         }
     }
 
     fn check(&self, name: &str) -> Result<()> {
         match self {
+            Self::Hashed(_) => Ok(()),
             Self::Numeric(values) => match values.iter().position(|value| value.is_infinite()) {
                 Some(row) => Err(Error::NumberNotFinite { column: name.into(), row, value: values[row] }),
                 None => Ok(()),
@@ -165,19 +146,14 @@ impl Table {
         &self.columns
     }
 
-    /// Adds the rows of a table with the same columns.
-    #[cfg(feature = "tables")]
-    fn append(&mut self, other: Self) {
-        self.n_rows += other.n_rows;
-        for ((_, column), (_, more)) in self.columns.iter_mut().zip(other.columns) {
-            column.append(more);
-        }
-    }
-
-    /// Only these columns, in this order.
-    pub fn select(&self, names: &[String]) -> Result<Self> {
-        let column = |name: &String| Ok((name.clone(), self.column(name)?.clone()));
-        Self::new(names.iter().map(column).collect::<Result<_>>()?)
+    /// Only these columns, in this order; the others are let go.
+    pub fn select(mut self, names: &[String]) -> Result<Self> {
+        let column = |name: &String| {
+            let place = self.columns.iter().position(|(of_column, _)| of_column == name);
+            let place = place.ok_or_else(|| Error::ColumnMissing { column: name.clone() })?;
+            Ok(self.columns.swap_remove(place))
+        };
+        Ok(Self { columns: names.iter().map(column).collect::<Result<_>>()?, n_rows: self.n_rows })
     }
 
     /// The column of this name.

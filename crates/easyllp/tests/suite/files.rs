@@ -137,7 +137,7 @@ fn broken_files_are_refused_with_a_reason() {
         refused("t.csv", b"a,b\n1,2\n3\n").split(':').next(),
         Some("DIR/t.csv cannot be read as a table")
     );
-    assert_eq!(refused("t.csv", b"b\n1\n"), "column `a` is missing from the table");
+    assert_eq!(refused("t.csv", b"b\n1\n"), "DIR/t.csv has no column `a`; it has b");
     assert_eq!(refused("t.csv", b"a,a\n1,2\n"), "column `a` is there twice");
     assert_eq!(refused("t.csv", b"a\n"), "there are no rows");
     assert!(refused("t.csv", b"").contains("no columns"));

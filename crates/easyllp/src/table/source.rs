@@ -3,19 +3,14 @@
 //! A [`Source`] is read batch by batch, in Arrow's own types, so that a file need not fit in memory; [`Source::table`]
 //! turns a batch into columns that an encoder understands. Files are told by their names.
 
-use super::images;
-use super::{Column, Table};
+use super::convert::ColumnBuilder;
+use super::{Table, csv, images, parquet};
 use crate::error::{Error, Result};
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_csv::reader::{Format as CsvFormat, ReaderBuilder};
 use arrow_ipc::reader::FileReader;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use ndarray::Array2;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use regex::Regex;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -23,16 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Rows in a batch.
-const BATCH: usize = 65_536;
-/// Lines of a CSV file that its types are told by.
-const LINES_FOR_TYPES: usize = 10_000;
+pub(super) const BATCH: usize = 65_536;
 
 /// As what a column is to be read, whatever it looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadAs {
     /// Numbers.
     Number,
-    /// Text, also where it looks like numbers.
+    /// Categories, also where they look like numbers: text of which only hashes are kept.
+    Category,
+    /// Text in full, also where it looks like numbers.
     Text,
 }
 
@@ -54,7 +49,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn of(data_type: &DataType) -> Option<Self> {
+    pub(super) fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             _ if data_type.is_integer() => Self::Integer,
             _ if data_type.is_numeric() => Self::Number,
@@ -112,12 +107,12 @@ pub struct Source {
     files: Vec<PathBuf>,
     format: Format,
     schema: SchemaRef,
-    forced: BTreeMap<String, ReadAs>,
+    read_as: BTreeMap<String, ReadAs>,
 }
 
 impl Source {
-    /// Opens files by name or by pattern (`logs/*.parquet`), in the order of their names; `forced` columns are read as told.
-    pub fn open(patterns: &[String], forced: BTreeMap<String, ReadAs>) -> Result<Self> {
+    /// Opens files by name or by pattern (`logs/*.parquet`), in the order of their names; the columns of `read_as` are read as told.
+    pub fn open(patterns: &[String], read_as: BTreeMap<String, ReadAs>) -> Result<Self> {
         let files = expand(patterns)?;
         let format = Format::of(&files[0])?;
         let mut schema: Option<Schema> = None;
@@ -125,7 +120,7 @@ impl Source {
             if Format::of(file)? != format {
                 return Err(bad(file, format!("it is of another format than {}", files[0].display())));
             }
-            let of_file = schema_of(file, format, &forced)?;
+            let of_file = schema_of(file, format, &read_as)?;
             schema = Some(match schema {
                 None => of_file,
                 Some(schema) => merged(&schema, &of_file, file)?,
@@ -141,10 +136,11 @@ impl Source {
                 return Err(Error::UnreadableColumn { column, found });
             }
         }
-        if let Some(column) = forced.keys().find(|name| schema.field_with_name(name).is_err()) {
-            return Err(Error::ColumnMissing { column: column.clone() });
+        let source = Self { files, format, schema: Arc::new(schema), read_as };
+        for column in source.read_as.keys() {
+            source.kind(column)?;
         }
-        Ok(Self { files, format, schema: Arc::new(schema), forced })
+        Ok(source)
     }
 
     /// Names and kinds of the columns, in the order of the file.
@@ -156,7 +152,19 @@ impl Source {
     /// The kind of one column.
     pub fn kind(&self, column: &str) -> Result<Kind> {
         let found = self.columns().into_iter().find(|(name, _)| *name == column);
-        found.map(|(_, kind)| kind).ok_or_else(|| Error::ColumnMissing { column: column.into() })
+        found.map(|(_, kind)| kind).ok_or_else(|| self.lacks(column))
+    }
+
+    fn lacks(&self, column: &str) -> Error {
+        /// Names that a message lists at most.
+        const LISTED: usize = 12;
+        let names: Vec<&str> = self.columns().into_iter().map(|(name, _)| name).collect();
+        let listed = names[..names.len().min(LISTED)].join(", ");
+        let columns = match names.len().saturating_sub(LISTED) {
+            0 => listed,
+            more => format!("{listed} and {more} more"),
+        };
+        Error::NoSuchColumn { path: self.files[0].clone(), column: column.into(), columns }
     }
 
     /// Arrow's schema, for whoever writes rows on.
@@ -164,68 +172,106 @@ impl Source {
         Arc::clone(&self.schema)
     }
 
-    /// The rows in batches, file after file.
-    pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + '_ {
-        self.files.iter().flat_map(|file| match self.open_file(file) {
+    /// Reads text in these columns as [categories](ReadAs::Category) from here on, unless something else was said of it.
+    #[must_use]
+    pub fn with_categories(mut self, columns: &[String]) -> Self {
+        for name in columns {
+            if self.kind(name) == Ok(Kind::Text) {
+                self.read_as.entry(name.clone()).or_insert(ReadAs::Category);
+            }
+        }
+        self
+    }
+
+    /// The named columns in batches, file after file. Categories may come coded, in whatever form suits;
+    /// [`plain`](Self::plain) has them as the files say.
+    pub fn batches<'s>(&'s self, columns: &'s [String]) -> impl Iterator<Item = Result<RecordBatch>> + 's {
+        self.files.iter().flat_map(|file| match self.open_file(file, columns) {
             Ok(batches) => batches,
             Err(error) => Box::new(std::iter::once(Err(error))),
         })
     }
 
-    /// The named columns of a batch, as an encoder takes them.
+    /// The named columns of a batch, for an encoder that is fitted already.
     pub fn table(&self, batch: &RecordBatch, columns: &[String]) -> Result<Table> {
+        let mut builders = self.builders(columns, false)?;
+        extend(&mut builders, batch, columns)?;
+        finish(builders, columns)
+    }
+
+    /// The named columns of a batch, of the types that [`schema`](Self::schema) says.
+    pub fn plain(&self, batch: &RecordBatch, columns: &[String]) -> Result<Vec<ArrayRef>> {
         let column = |name: &String| {
-            let array =
-                batch.column_by_name(name).ok_or_else(|| Error::ColumnMissing { column: name.clone() })?;
-            Ok((name.clone(), to_column(name, array, self.forced.get(name).copied())?))
+            let unreadable = |error: arrow_schema::ArrowError| Error::UnreadableColumn {
+                column: name.clone(),
+                found: error.to_string(),
+            };
+            let (field, array) =
+                (self.schema.field_with_name(name).map_err(unreadable)?, array(batch, name)?);
+            if field.data_type().is_integer() && array.data_type().is_floating() {
+                let reason =
+                    format!("column `{name}` begins with whole numbers, but not all are: read it as numbers");
+                return Err(bad(&self.files[0], reason));
+            }
+            cast(array, field.data_type()).map_err(unreadable)
         };
-        Table::new(columns.iter().map(column).collect::<Result<_>>()?)
+        columns.iter().map(column).collect()
     }
 
     /// The named columns of all rows.
     pub fn read(&self, columns: &[String]) -> Result<Table> {
-        let mut whole: Option<Table> = None;
-        for batch in self.batches() {
-            let batch = batch?;
-            if batch.num_rows() == 0 {
-                continue;
-            }
-            let part = self.table(&batch, columns)?;
-            match &mut whole {
-                None => whole = Some(part),
-                Some(whole) => whole.append(part),
-            }
+        let mut builders = self.builders(columns, true)?;
+        for batch in self.batches(columns) {
+            extend(&mut builders, &batch?, columns)?;
         }
-        whole.ok_or(Error::NoRows)
+        finish(builders, columns)
     }
 
-    fn open_file<'s>(&'s self, file: &'s Path) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + 's>> {
+    fn builders(&self, columns: &[String], keep_values: bool) -> Result<Vec<ColumnBuilder>> {
+        let builder = |name: &String| {
+            Ok(ColumnBuilder::new(name, self.kind(name)?, self.read_as.get(name).copied(), keep_values))
+        };
+        columns.iter().map(builder).collect()
+    }
+
+    fn open_file<'s>(
+        &'s self,
+        file: &'s Path,
+        columns: &[String],
+    ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + 's>> {
         let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
+        let place = |name: &String| self.schema.index_of(name).map_err(|_| self.lacks(name));
+        let places: Vec<usize> = columns.iter().map(place).collect::<Result<_>>()?;
         Ok(match self.format {
-            Format::Csv => {
-                let reader = ReaderBuilder::new(self.schema())
-                    .with_format(csv_format())
-                    .with_header_validation(true)
-                    .with_batch_size(BATCH)
-                    .build(unpacked(file)?)
-                    .map_err(|error| bad_csv(file, &self.schema, &error))?;
-                Box::new(reader.map(move |batch| batch.map_err(|error| bad_csv(file, &self.schema, &error))))
-            }
-            Format::Parquet => {
-                let builder =
-                    ParquetRecordBatchReaderBuilder::try_new(opened()?).map_err(|error| bad(file, error))?;
-                let reader = builder.with_batch_size(BATCH).build().map_err(|error| bad(file, error))?;
-                Box::new(reader.map(move |batch| batch.map_err(|error| bad(file, error))))
-            }
+            Format::Csv => Box::new(csv::batches(file, &self.schema, places)?),
+            Format::Parquet => Box::new(parquet::batches(file, &places, &self.read_as)?),
             Format::Arrow => {
-                let reader =
-                    FileReader::try_new(BufReader::new(opened()?), None).map_err(|error| bad(file, error))?;
+                let reader = FileReader::try_new(BufReader::new(opened()?), Some(places))
+                    .map_err(|error| bad(file, error))?;
                 Box::new(reader.map(move |batch| batch.map_err(|error| bad(file, error))))
             }
             Format::Idx => Box::new(std::iter::once(images::read_idx(file, unpacked(file)?))),
             Format::Cifar => Box::new(images::read_cifar(file, opened()?)),
         })
     }
+}
+
+/// Adds a batch to columns, threads sharing the columns.
+fn extend(builders: &mut [ColumnBuilder], batch: &RecordBatch, columns: &[String]) -> Result<()> {
+    let failed: Option<Error> = builders
+        .par_iter_mut()
+        .zip(columns)
+        .map(|(builder, name)| builder.extend(array(batch, name)?))
+        .find_map_first(Result::err);
+    failed.map_or(Ok(()), Err)
+}
+
+fn finish(builders: Vec<ColumnBuilder>, columns: &[String]) -> Result<Table> {
+    Table::new(columns.iter().cloned().zip(builders.into_iter().map(ColumnBuilder::finish)).collect())
+}
+
+fn array<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef> {
+    batch.column_by_name(name).ok_or_else(|| Error::ColumnMissing { column: name.into() })
 }
 
 fn expand(patterns: &[String]) -> Result<Vec<PathBuf>> {
@@ -248,32 +294,11 @@ fn expand(patterns: &[String]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn schema_of(file: &Path, format: Format, forced: &BTreeMap<String, ReadAs>) -> Result<Schema> {
+fn schema_of(file: &Path, format: Format, read_as: &BTreeMap<String, ReadAs>) -> Result<Schema> {
     let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
     let schema = match format {
-        Format::Csv => {
-            let (schema, _) = csv_format()
-                .infer_schema(unpacked(file)?, Some(LINES_FOR_TYPES))
-                .map_err(|error| bad(file, error))?;
-            let field = |field: &Arc<Field>| {
-                let inferred = field.data_type().clone();
-                let data_type = match forced.get(field.name()) {
-                    Some(ReadAs::Text) => DataType::Utf8,
-                    None if inferred == DataType::Null => DataType::Utf8,
-                    Some(ReadAs::Number) if !inferred.is_temporal() && inferred != DataType::Boolean => {
-                        DataType::Float64
-                    }
-                    _ => inferred,
-                };
-                Field::new(field.name(), data_type, true)
-            };
-            Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>())
-        }
-        Format::Parquet => {
-            let builder =
-                ParquetRecordBatchReaderBuilder::try_new(opened()?).map_err(|error| bad(file, error))?;
-            builder.schema().as_ref().clone()
-        }
+        Format::Csv => csv::schema(file, read_as)?,
+        Format::Parquet => parquet::schema(file)?,
         Format::Arrow => {
             let reader =
                 FileReader::try_new(BufReader::new(opened()?), None).map_err(|error| bad(file, error))?;
@@ -311,11 +336,6 @@ fn merged(schema: &Schema, other: &Schema, file: &Path) -> Result<Schema> {
     Ok(Schema::new(schema.fields().iter().zip(other.fields()).map(field).collect::<Result<Vec<_>>>()?))
 }
 
-fn csv_format() -> CsvFormat {
-    let missing = Regex::new("^(NA|N/A|NaN|nan|null|NULL|None)?$").expect("a pattern that compiles");
-    CsvFormat::default().with_header(true).with_null_regex(missing)
-}
-
 /// The bytes of a file, unpacked by its name.
 pub(super) fn unpacked(file: &Path) -> Result<Box<dyn Read>> {
     let opened =
@@ -329,91 +349,10 @@ pub(super) fn unpacked(file: &Path) -> Result<Box<dyn Read>> {
     })
 }
 
-fn to_column(name: &str, array: &ArrayRef, forced: Option<ReadAs>) -> Result<Column> {
-    let kind = Kind::of(array.data_type()).expect("checked when opened");
-    let unreadable =
-        |error: ArrowError| Error::UnreadableColumn { column: name.into(), found: error.to_string() };
-    match (kind, forced) {
-        (Kind::List, _) => to_lists(name, array),
-        (Kind::Text, None) | (_, Some(ReadAs::Text)) => {
-            let text = cast(array, &DataType::Utf8).map_err(unreadable)?;
-            let text = text.as_string::<i32>();
-            Ok(Column::categorical(text.iter().map(Option::unwrap_or_default)))
-        }
-        (Kind::Text, Some(ReadAs::Number)) => {
-            let text = cast(array, &DataType::Utf8).map_err(unreadable)?;
-            let number = |(row, cell): (usize, Option<&str>)| match cell {
-                None | Some("") => Ok(f64::NAN),
-                Some(cell) => cell.trim().parse().map_err(|_| Error::NotANumber {
-                    column: name.into(),
-                    row,
-                    value: cell.into(),
-                }),
-            };
-            Ok(Column::Numeric(
-                text.as_string::<i32>().iter().enumerate().map(number).collect::<Result<_>>()?,
-            ))
-        }
-        (Kind::Time, _) => {
-            // Seconds since 1970, or since midnight.
-            let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
-            let of_time = [timestamp, DataType::Time64(TimeUnit::Microsecond)];
-            let as_type =
-                of_time.iter().find(|data_type| arrow_cast::can_cast_types(array.data_type(), data_type));
-            let micros = as_type.map_or_else(|| Ok(Arc::clone(array)), |data_type| cast(array, data_type));
-            let whole = micros.and_then(|micros| cast(&micros, &DataType::Int64)).map_err(unreadable)?;
-            let seconds = numbers(&cast(&whole, &DataType::Float64).map_err(unreadable)?);
-            Ok(Column::Numeric(seconds.into_iter().map(|micros| micros / 1e6).collect()))
-        }
-        (Kind::Integer | Kind::Number | Kind::Boolean, _) => {
-            Ok(Column::Numeric(numbers(&cast(array, &DataType::Float64).map_err(unreadable)?)))
-        }
-    }
-}
-
-fn numbers(array: &ArrayRef) -> Vec<f64> {
-    array.as_primitive::<Float64Type>().iter().map(|value| value.unwrap_or(f64::NAN)).collect()
-}
-
-fn to_lists(name: &str, array: &ArrayRef) -> Result<Column> {
-    let unreadable = |found: String| Error::UnreadableColumn { column: name.into(), found };
-    let lists = array.as_fixed_size_list();
-    let width = usize::try_from(lists.value_length()).unwrap_or(0);
-    let entries = cast(lists.values(), &DataType::Float32).map_err(|error| unreadable(error.to_string()))?;
-    if lists.null_count() + entries.null_count() > 0 {
-        return Err(unreadable("lists with missing numbers".into()));
-    }
-    let entries = entries.as_primitive::<Float32Type>().values();
-    let start = lists.value_offset_at(0);
-    let entries = entries[start..start + lists.len() * width].to_vec();
-    Ok(Column::Vector(
-        Array2::from_shape_vec((lists.len(), width), entries).expect("as many entries as lists say"),
-    ))
-}
-
 pub(super) fn cannot_read(file: &Path, error: &std::io::Error) -> Error {
     Error::CannotRead { path: file.into(), reason: error.to_string() }
 }
 
 pub(super) fn bad(file: &Path, reason: impl ToString) -> Error {
     Error::BadFile { path: file.into(), reason: reason.to_string() }
-}
-
-/// arrow-csv numbers columns and quotes the whole line; say the column's name and the cell.
-fn bad_csv(file: &Path, schema: &Schema, error: &ArrowError) -> Error {
-    let text = error.to_string();
-    let cell = || {
-        let (_, rest) = text.split_once("Error while parsing value '")?;
-        let (value, rest) = rest.split_once("' as type '")?;
-        let (_, rest) = rest.split_once("' for column ")?;
-        let (column, rest) = rest.split_once(" at line ")?;
-        let (line, _) = rest.split_once('.')?;
-        let field = schema.fields().get(column.parse::<usize>().ok()?)?;
-        let kind = Kind::of(field.data_type())?.name();
-        Some(format!(
-            "line {line} below the header has `{value}` in column `{}`, which holds {kind} so far",
-            field.name()
-        ))
-    };
-    bad(file, cell().unwrap_or(text.clone()))
 }

@@ -1,0 +1,369 @@
+//! Bytes into blocks of whole records, and records into fields.
+
+use memchr::{memchr, memchr3_iter, memrchr};
+use std::borrow::Cow;
+use std::io::Read;
+
+/// Bytes read at a time.
+const BLOCK: usize = 1 << 20;
+/// No record is longer.
+const LONGEST: usize = 64 << 20;
+
+/// What can be wrong with a file; records are counted from the start of their block.
+#[derive(Debug)]
+pub(super) enum Flaw {
+    CannotRead(std::io::Error),
+    TooLong,
+    NotText,
+    Fields { record: usize, found: usize },
+    Value { record: usize, place: usize, value: String },
+}
+
+impl Flaw {
+    /// The same flaw, its record counted from further up.
+    pub(super) fn after(self, n_records: usize) -> Self {
+        match self {
+            Self::Fields { record, found } => Self::Fields { record: record + n_records, found },
+            Self::Value { record, place, value } => Self::Value { record: record + n_records, place, value },
+            other => other,
+        }
+    }
+}
+
+/// Cuts what it reads into blocks that end where a record does.
+pub(super) struct Blocks<R> {
+    reader: R,
+    /// The beginning of a record whose end is not read yet.
+    rest: Vec<u8>,
+    is_at_end: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self { reader, rest: Vec::new(), is_at_end: false }
+    }
+
+    /// Passes over the first record that is not empty: the header.
+    pub(super) fn skip_record(&mut self) -> Result<(), Flaw> {
+        while let Some(block) = self.next() {
+            let mut block = block?;
+            let mut separators = Separators::new(&block);
+            if let Some(end) = separators.find(|&(end, is_line)| is_line && !is_blank(&block[..end])) {
+                block.drain(..=end.0);
+                block.append(&mut self.rest);
+                self.rest = block;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills the block up to its size; it is at the end if there is no more.
+    fn fill(&mut self, block: &mut Vec<u8>, size: usize) -> Result<(), Flaw> {
+        let missing = size.saturating_sub(block.len());
+        block.reserve_exact(missing + 1);
+        let read = self.reader.by_ref().take(missing as u64).read_to_end(block).map_err(Flaw::CannotRead)?;
+        if read < missing {
+            self.is_at_end = true;
+            if block.last().is_some_and(|&last| last != b'\n') {
+                block.push(b'\n');
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
+}
+
+impl<R: Read> Iterator for Blocks<R> {
+    type Item = Result<Vec<u8>, Flaw>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut block = std::mem::take(&mut self.rest);
+        let mut size = BLOCK;
+        loop {
+            if !self.is_at_end
+                && let Err(flaw) = self.fill(&mut block, size)
+            {
+                return Some(Err(flaw));
+            }
+            if block.is_empty() {
+                return None;
+            }
+            match last_record_end(&block) {
+                Some(end) => {
+                    self.rest = block.split_off(end + 1);
+                    return Some(Ok(block));
+                }
+                // What never ends is one record too long.
+                None if self.is_at_end || size >= LONGEST => return Some(Err(Flaw::TooLong)),
+                None => size *= 2,
+            }
+        }
+    }
+}
+
+/// Cuts a block into pieces of whole records, small enough to stay near the processor while their fields are taken up.
+pub(super) fn pieces(mut block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const PIECE: usize = 128 << 10;
+    std::iter::from_fn(move || {
+        let wanted = &block[..PIECE.min(block.len())];
+        // A record longer than a piece: the rest in one.
+        let end = last_record_end(wanted).map_or(block.len(), |end| end + 1);
+        let (piece, rest) = block.split_at(end);
+        block = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Where the last whole record ends, in bytes that begin with a record.
+fn last_record_end(block: &[u8]) -> Option<usize> {
+    if memchr(b'"', block).is_none() {
+        return memrchr(b'\n', block);
+    }
+    Separators::new(block).filter(|(_, is_line)| *is_line).last().map(|(end, _)| end)
+}
+
+/// Commas and line ends, eight bytes at a time: where, and whether it is a line end.
+fn separators(bytes: &[u8]) -> impl Iterator<Item = (usize, bool)> {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // The high bit of each byte that is this one.
+    let is = |word: u64, byte: u8| {
+        let difference = word ^ (EACH * u64::from(byte));
+        !(((difference & LOW) + LOW) | difference | LOW)
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let in_words = words.iter().enumerate().flat_map(move |(place, word)| {
+        let word = u64::from_le_bytes(*word);
+        let lines = is(word, b'\n');
+        let mut hits = is(word, b',') | lines;
+        std::iter::from_fn(move || {
+            let bit = hits.trailing_zeros();
+            (hits != 0).then(|| {
+                hits &= hits - 1;
+                (place * 8 + bit as usize / 8, lines >> bit & 1 == 1)
+            })
+        })
+    });
+    let start = words.len() * 8;
+    let in_rest = rest.iter().enumerate().filter(|(_, byte)| matches!(byte, b',' | b'\n'));
+    in_words.chain(in_rest.map(move |(place, byte)| (start + place, *byte == b'\n')))
+}
+
+/// Commas and line ends that are not in quotes: where, and whether it is a line end.
+struct Separators<'b> {
+    bytes: &'b [u8],
+    hits: memchr::Memchr3<'b>,
+    field_start: usize,
+    is_quoted: bool,
+    /// The second of two quotes that stand for one.
+    passed_over: Option<usize>,
+}
+
+impl<'b> Separators<'b> {
+    fn new(bytes: &'b [u8]) -> Self {
+        let hits = memchr3_iter(b',', b'\n', b'"', bytes);
+        Self { bytes, hits, field_start: 0, is_quoted: false, passed_over: None }
+    }
+}
+
+impl Iterator for Separators<'_> {
+    type Item = (usize, bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let hit = self.hits.next()?;
+            match self.bytes[hit] {
+                b'"' if self.passed_over == Some(hit) => {}
+                b'"' if self.is_quoted => {
+                    if self.bytes.get(hit + 1) == Some(&b'"') {
+                        self.passed_over = Some(hit + 1);
+                    } else {
+                        self.is_quoted = false;
+                    }
+                }
+                // Elsewhere than at the start of a field a quote is a letter like others.
+                b'"' => self.is_quoted = hit == self.field_start,
+                _ if self.is_quoted => {}
+                separator => {
+                    self.field_start = hit + 1;
+                    return Some((hit, separator == b'\n'));
+                }
+            }
+        }
+    }
+}
+
+/// Records of a block, each of the same number of fields.
+pub(super) struct Records<'b> {
+    bytes: &'b [u8],
+    n_fields: usize,
+    has_quotes: bool,
+    /// Where each record starts.
+    starts: Vec<u32>,
+    /// Where each field ends, record by record.
+    ends: Vec<u32>,
+}
+
+impl<'b> Records<'b> {
+    /// Finds the fields; lines without anything are passed over.
+    pub(super) fn split(bytes: &'b [u8], n_fields: usize) -> Result<Self, Flaw> {
+        let has_quotes = memchr(b'"', bytes).is_some();
+        let mut records = Self { bytes, n_fields, has_quotes, starts: Vec::new(), ends: Vec::new() };
+        if has_quotes {
+            records.collect(Separators::new(bytes))?;
+        } else {
+            records.collect(separators(bytes))?;
+        }
+        Ok(records)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "no block is longer than a record may be, 64 MB")]
+    fn collect(&mut self, separators: impl Iterator<Item = (usize, bool)>) -> Result<(), Flaw> {
+        // Shorter fields than this on average are rare.
+        self.ends.reserve(self.bytes.len() / 4);
+        let (mut start, mut first_field) = (0, 0);
+        for (end, is_line) in separators {
+            self.ends.push(end as u32);
+            if !is_line {
+                continue;
+            }
+            let found = self.ends.len() - first_field;
+            if found == 1 && is_blank(&self.bytes[start..end]) {
+                self.ends.pop();
+            } else if found == self.n_fields {
+                self.starts.push(start as u32);
+            } else {
+                return Err(Flaw::Fields { record: self.starts.len(), found });
+            }
+            first_field = self.ends.len();
+            start = end + 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Calls for what each field at one place says, record by record, until one is refused.
+    pub(super) fn try_each<E>(
+        &self,
+        place: usize,
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_last = place + 1 == self.n_fields;
+        let records = self.ends.chunks_exact(self.n_fields).zip(&self.starts);
+        for (record, (ends, &first)) in records.enumerate() {
+            let start = if place == 0 { first } else { ends[place - 1] + 1 };
+            let mut field = &self.bytes[start as usize..ends[place] as usize];
+            if is_last {
+                field = field.strip_suffix(b"\r").unwrap_or(field);
+            }
+            if self.has_quotes {
+                take(record, &unquoted(field))?;
+            } else {
+                take(record, field)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a field says, once its quotes are taken off.
+fn unquoted(field: &[u8]) -> Cow<'_, [u8]> {
+    let Some(inner) = field.strip_prefix(b"\"") else { return Cow::Borrowed(field) };
+    let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
+    if memchr(b'"', inner).is_none() {
+        return Cow::Borrowed(inner);
+    }
+    let mut plain = Vec::with_capacity(inner.len());
+    let mut is_second = false;
+    for &byte in inner {
+        is_second = byte == b'"' && !is_second;
+        if !is_second {
+            plain.push(byte);
+        }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fields(text: &str, n_fields: usize) -> Result<Vec<Vec<String>>, Flaw> {
+        let records = Records::split(text.as_bytes(), n_fields)?;
+        let mut columns: Vec<Vec<String>> = vec![Vec::new(); n_fields];
+        for (place, column) in columns.iter_mut().enumerate() {
+            records.try_each(place, |_, field| {
+                column.push(String::from_utf8(field.to_vec()).unwrap());
+                Ok(())
+            })?;
+        }
+        Ok((0..records.len())
+            .map(|record| columns.iter().map(|column| column[record].clone()).collect())
+            .collect())
+    }
+
+    #[test]
+    fn quotes_hide_commas_and_line_ends() {
+        let read = fields("a,\"b, c\"\n\"d\ne\",\"say \"\"f\"\"\"\r\n\n5\" pipe,\n", 2).unwrap();
+        assert_eq!(read, [["a", "b, c"], ["d\ne", "say \"f\""], ["5\" pipe", ""]]);
+        assert!(matches!(fields("a,b\nc\n", 2), Err(Flaw::Fields { record: 1, found: 1 })));
+    }
+
+    #[test]
+    fn blocks_end_where_records_do() {
+        let mut blocks = Blocks::new(&b"\nh,i\n\"a\nb\",c\nd,e"[..]);
+        blocks.skip_record().unwrap();
+        let rest: Vec<Vec<u8>> = blocks.map(Result::unwrap).collect();
+        assert_eq!(rest, [b"\"a\nb\",c\nd,e\n".to_vec()]);
+        // A long file in many blocks: nothing is lost, nothing is cut.
+        let line = format!("\"{}\n\",{}\n", "x".repeat(700), "y".repeat(900));
+        let text = line.repeat(2 * BLOCK / line.len() + 10);
+        let blocks: Vec<Vec<u8>> = Blocks::new(text.as_bytes()).map(Result::unwrap).collect();
+        assert!(blocks.len() > 2 && blocks.iter().all(|block| block.len() % line.len() == 0));
+        assert_eq!(blocks.concat(), text.as_bytes());
+        let cut: Vec<&[u8]> = pieces(text.as_bytes()).collect();
+        assert!(cut.len() > 12 && cut.iter().all(|piece| piece.len() % line.len() == 0));
+        assert_eq!(cut.concat(), text.as_bytes());
+        let endless = [b"\"".to_vec(), vec![b'z'; 100]].concat();
+        assert!(matches!(Blocks::new(&endless[..]).next(), Some(Err(Flaw::TooLong))));
+    }
+
+    proptest! {
+        /// What is written by the rules comes back, whatever it is.
+        #[test]
+        fn what_is_written_is_read(table in prop::collection::vec(prop::collection::vec("[a-c,\"\r\n é]{0,6}", 3), 1..8)) {
+            let quoted = |field: &String| format!("\"{}\"", field.replace('"', "\"\""));
+            let lines: Vec<String> = table.iter().map(|record| record.iter().map(quoted).collect::<Vec<_>>().join(",")).collect();
+            prop_assert_eq!(fields(&(lines.join("\n") + "\n"), 3).unwrap(), table);
+        }
+
+        /// Without quotes both ways to find separators agree.
+        #[test]
+        fn eight_at_a_time_finds_the_same(bytes in prop::collection::vec(prop::sample::select(b"a,\n-\x0b\xac\x8a".to_vec()), 0..60)) {
+            prop_assert_eq!(separators(&bytes).collect::<Vec<_>>(), Separators::new(&bytes).collect::<Vec<_>>());
+        }
+
+        /// Whatever the bytes, reading ends, and does not panic.
+        #[test]
+        fn any_bytes_end(bytes in prop::collection::vec(prop::sample::select(b"a,\"\n\r\xff".to_vec()), 0..60)) {
+            let mut blocks = Blocks::new(&bytes[..]);
+            let _ = blocks.skip_record();
+            for block in blocks.take(100) {
+                let Ok(block) = block else { break };
+                for piece in pieces(&block) {
+                    if let Ok(records) = Records::split(piece, 2) {
+                        let _ = records.try_each(1, |_, field| if field.len() < 1000 { Ok(()) } else { Err(()) });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Fields into Arrow's arrays.
+
+use super::records::{Flaw, Records, pieces};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema};
+use std::sync::Arc;
+
+/// The columns at these places. Whole numbers that turn out not to be come as numbers.
+pub(super) fn batch(block: Vec<u8>, schema: &Schema, places: &[usize]) -> Result<RecordBatch, Flaw> {
+    let builder = |&place: &usize| Builder::new(schema.field(place).data_type(), place);
+    let mut builders: Vec<Builder> = places.iter().map(builder).collect();
+    let mut n_before = 0;
+    for piece in pieces(&block) {
+        let records = Records::split(piece, schema.fields().len()).map_err(|flaw| flaw.after(n_before))?;
+        for builder in &mut builders {
+            builder.extend(&records).map_err(|flaw| flaw.after(n_before))?;
+        }
+        n_before += records.len();
+    }
+    let mut fields = Vec::with_capacity(places.len());
+    let mut columns = Vec::with_capacity(places.len());
+    for builder in builders {
+        let field = schema.field(builder.place);
+        let array = builder.finish(field.data_type())?;
+        fields.push(Field::new(field.name(), array.data_type().clone(), true));
+        columns.push(array);
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("columns of one length"))
+}
+
+/// A column as it grows.
+struct Builder {
+    place: usize,
+    is_there: NullBufferBuilder,
+    values: Values,
+}
+
+enum Values {
+    Whole(Vec<i64>),
+    Numbers(Vec<f64>),
+    /// Text, and what is made of it at the end: days, times, true and false.
+    Text {
+        bytes: Vec<u8>,
+        offsets: Vec<i32>,
+    },
+}
+
+impl Builder {
+    fn new(data_type: &DataType, place: usize) -> Self {
+        let values = match data_type {
+            DataType::Int64 => Values::Whole(Vec::new()),
+            DataType::Float64 => Values::Numbers(Vec::new()),
+            _ => Values::Text { bytes: Vec::new(), offsets: vec![0] },
+        };
+        Self { place, is_there: NullBufferBuilder::new(0), values }
+    }
+
+    fn extend(&mut self, records: &Records) -> Result<(), Flaw> {
+        let (place, is_there) = (self.place, &mut self.is_there);
+        let first = is_there.len();
+        if let Values::Whole(numbers) = &mut self.values {
+            let taken = records.try_each(place, |_, field| {
+                let number = if is_missing(field) { Some(0) } else { whole_number(field) };
+                numbers.push(number.ok_or(())?);
+                is_there.append(!is_missing(field));
+                Ok(())
+            });
+            match taken {
+                Ok(()) => return Ok(()),
+                Err(()) => self.values = Values::Numbers(widened(numbers)),
+            }
+        }
+        // Where whole numbers gave up, if they did.
+        let done = is_there.len() - first;
+        match &mut self.values {
+            Values::Numbers(numbers) => records.try_each(place, |record, field| {
+                if record < done {
+                    return Ok(());
+                }
+                let is_value = !is_missing(field);
+                is_there.append(is_value);
+                numbers.push(match number(field) {
+                    Some(number) => number,
+                    None if !is_value => 0.0,
+                    None => {
+                        let value = String::from_utf8_lossy(field).into_owned();
+                        return Err(Flaw::Value { record, place, value });
+                    }
+                });
+                Ok(())
+            }),
+            Values::Text { bytes, offsets } => records.try_each(place, |_, field| {
+                let is_value = !is_missing(field);
+                is_there.append(is_value);
+                if is_value {
+                    bytes.extend_from_slice(field);
+                }
+                offsets.push(i32::try_from(bytes.len()).map_err(|_| Flaw::TooLong)?);
+                Ok(())
+            }),
+            Values::Whole(_) => unreachable!("dealt with above"),
+        }
+    }
+
+    fn finish(mut self, data_type: &DataType) -> Result<ArrayRef, Flaw> {
+        let is_there = self.is_there.finish();
+        match self.values {
+            Values::Whole(numbers) => Ok(Arc::new(Int64Array::new(ScalarBuffer::from(numbers), is_there))),
+            Values::Numbers(numbers) => {
+                Ok(Arc::new(Float64Array::new(ScalarBuffer::from(numbers), is_there)))
+            }
+            Values::Text { bytes, offsets } => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                let text = StringArray::try_new(offsets, Buffer::from_vec(bytes), is_there)
+                    .map_err(|_| Flaw::NotText)?;
+                if *data_type == DataType::Utf8 {
+                    return Ok(Arc::new(text));
+                }
+                let options = CastOptions { safe: true, ..CastOptions::default() };
+                let array =
+                    cast_with_options(&text, data_type, &options).expect("types that text is told to be");
+                match (0..text.len()).find(|&record| array.is_null(record) && !text.is_null(record)) {
+                    Some(record) => {
+                        Err(Flaw::Value { record, place: self.place, value: text.value(record).into() })
+                    }
+                    None => Ok(array),
+                }
+            }
+        }
+    }
+}
+
+fn widened(numbers: &[i64]) -> Vec<f64> {
+    numbers.iter().map(|&number| number as f64).collect()
+}
+
+fn is_missing(field: &[u8]) -> bool {
+    // The length settles nearly all.
+    match field.len() {
+        0 => true,
+        2..=4 => matches!(field, b"NA" | b"N/A" | b"NaN" | b"nan" | b"null" | b"NULL" | b"None"),
+        _ => false,
+    }
+}
+
+/// Digits with a minus or without.
+fn whole_number(field: &[u8]) -> Option<i64> {
+    let digits = field.strip_prefix(b"-").unwrap_or(field);
+    // So many digits do not overflow; longer ones go the slow way.
+    if digits.is_empty() || digits.len() > 18 {
+        return std::str::from_utf8(field).ok()?.parse().ok();
+    }
+    let mut number = 0;
+    for &digit in digits {
+        if !digit.is_ascii_digit() {
+            return std::str::from_utf8(field).ok()?.parse().ok();
+        }
+        number = number * 10 + i64::from(digit - b'0');
+    }
+    Some(if digits.len() < field.len() { -number } else { number })
+}
+
+fn number(field: &[u8]) -> Option<f64> {
+    /// Up to here every whole number is an f64.
+    const EXACT: u64 = 1 << 53;
+    match whole_number(field) {
+        Some(number) if number != 0 && number.unsigned_abs() <= EXACT => Some(number as f64),
+        _ => std::str::from_utf8(field).ok()?.trim().parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_what_the_standard_library_reads() {
+        for text in [
+            "0",
+            "-0",
+            "7",
+            "-12",
+            "+3",
+            "999999999999999999",
+            "9007199254740993",
+            "-9223372036854775808",
+            "1.5",
+            " 2 ",
+            "1e3",
+            "-",
+            "",
+            "4x",
+            "18446744073709551616",
+        ] {
+            assert_eq!(whole_number(text.as_bytes()), text.parse().ok(), "{text}");
+            let expected: Option<f64> = text.trim().parse().ok();
+            assert_eq!(number(text.as_bytes()).map(f64::to_bits), expected.map(f64::to_bits), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_give_way_to_numbers() {
+        let schema =
+            Schema::new(vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)]);
+        let read = |text: &str| batch(text.as_bytes().to_vec(), &schema, &[0, 1]);
+        let both = read("1,x\n,NA\n2.5,\"y, z\"\n").unwrap();
+        let numbers: Vec<Option<f64>> =
+            arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Float64Type>(both.column(0))
+                .iter()
+                .collect();
+        assert_eq!(numbers, [Some(1.0), None, Some(2.5)]);
+        let text: Vec<Option<&str>> =
+            arrow_array::cast::AsArray::as_string::<i32>(both.column(1)).iter().collect();
+        assert_eq!(text, [Some("x"), None, Some("y, z")]);
+        assert_eq!(*read("1,x\n2,y\n").unwrap().column(0).data_type(), DataType::Int64);
+        assert!(matches!(read("1,x\n2.5,y\nz,z\n"), Err(Flaw::Value { record: 2, place: 0, .. })));
+        assert!(matches!(batch(b"1,\xff\n".to_vec(), &schema, &[1]), Err(Flaw::NotText)));
+    }
+}

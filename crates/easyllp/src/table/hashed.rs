@@ -1,0 +1,157 @@
+//! Text as a feature needs it: of each row's value a hash, and the values themselves while they are few.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A column of text of which a hash a row is kept, and each distinct value once while there are at most
+/// [`MOST_VALUES`](Self::MOST_VALUES): a log of millions of rows is read without a look into a dictionary for each cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HashedText {
+    hashes: Vec<u64>,
+    values: Option<HashMap<u64, String, AsIs>>,
+}
+
+/// Keys are hashes already.
+pub(crate) type AsIs = BuildHasherDefault<HashIsKey>;
+
+impl Default for HashedText {
+    fn default() -> Self {
+        Self { hashes: Vec::new(), values: Some(HashMap::default()) }
+    }
+}
+
+impl HashedText {
+    /// Beyond this, distinct values are not kept.
+    pub const MOST_VALUES: usize = 4096;
+
+    /// An empty column that keeps hashes only.
+    #[cfg(feature = "tables")]
+    pub(super) fn without_values() -> Self {
+        Self { hashes: Vec::new(), values: None }
+    }
+
+    /// Adds rows, each with its text; a missing value is the empty text.
+    pub fn extend<'v>(&mut self, values: impl IntoIterator<Item = &'v str>) {
+        if self.values.is_none() {
+            return self.hashes.extend(values.into_iter().map(hash_of));
+        }
+        for value in values {
+            let hash = hash_of(value);
+            self.hashes.push(hash);
+            self.see(hash, value);
+        }
+    }
+
+    /// Adds rows by their places in a dictionary; `None` is a missing value.
+    #[cfg(feature = "tables")]
+    pub(super) fn extend_coded(
+        &mut self,
+        dictionary: &[&str],
+        places: impl ExactSizeIterator<Item = Option<usize>>,
+    ) {
+        // The last entry is the missing value's.
+        let missing = dictionary.len();
+        let hashes: Vec<u64> = dictionary.iter().chain(&[""]).map(|value| hash_of(value)).collect();
+        let mut is_used = vec![false; hashes.len()];
+        self.hashes.extend(places.map(|place| {
+            let place = place.unwrap_or(missing);
+            is_used[place] = true;
+            hashes[place]
+        }));
+        for ((value, hash), _) in
+            dictionary.iter().chain(&[""]).zip(hashes).zip(is_used).filter(|(_, is_used)| *is_used)
+        {
+            self.see(hash, value);
+        }
+    }
+
+    /// How many distinct values there are.
+    pub fn n_distinct(&self) -> usize {
+        self.values.as_ref().map_or_else(
+            || {
+                let mut hashes = self.hashes.clone();
+                hashes.sort_unstable();
+                hashes.dedup();
+                hashes.len()
+            },
+            HashMap::len,
+        )
+    }
+
+    /// One hash a row.
+    pub(crate) fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// The distinct values, sorted, if they are few.
+    pub(crate) fn values(&self) -> Option<Vec<String>> {
+        let mut values: Vec<String> = self.values.as_ref()?.values().cloned().collect();
+        values.sort_unstable();
+        Some(values)
+    }
+
+    fn see(&mut self, hash: u64, value: &str) {
+        let Some(values) = &mut self.values else { return };
+        values.entry(hash).or_insert_with(|| value.to_owned());
+        if values.len() > Self::MOST_VALUES {
+            self.values = None;
+        }
+    }
+}
+
+impl<'v> FromIterator<&'v str> for HashedText {
+    fn from_iter<I: IntoIterator<Item = &'v str>>(values: I) -> Self {
+        let mut column = Self::default();
+        column.extend(values);
+        column
+    }
+}
+
+/// The hash of a value: the same on every machine, for it is stored with models in effect.
+pub(crate) fn hash_of(value: &str) -> u64 {
+    xxh3_64(value.as_bytes())
+}
+
+/// A hasher for keys that are hashes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HashIsKey(u64);
+
+impl Hasher for HashIsKey {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are u64");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_are_kept_and_many_are_not() {
+        let text: Vec<String> = (0..=HashedText::MOST_VALUES).map(|value| value.to_string()).collect();
+        let few: HashedText = text[..1000].iter().map(String::as_str).chain(["3", "3"]).collect();
+        assert_eq!((few.hashes().len(), few.n_distinct()), (1002, 1000));
+        let many: HashedText = text.iter().map(String::as_str).collect();
+        assert_eq!((many.n_distinct(), many.values()), (4097, None));
+    }
+
+    #[cfg(feature = "tables")]
+    #[test]
+    fn a_dictionary_gives_the_same_column() {
+        let plain: HashedText = ["b", "", "a", "b"].into_iter().collect();
+        let mut coded = HashedText::default();
+        coded.extend_coded(&["a", "unused", "b"], [Some(2), None, Some(0), Some(2)].into_iter());
+        assert_eq!(coded, plain);
+        coded.extend(["c"]);
+        assert_eq!(coded, ["b", "", "a", "b", "c"].into_iter().collect());
+    }
+}
