@@ -81,11 +81,12 @@ impl ColumnBuilder {
                 let array = array.as_primitive::<Float64Type>();
                 // Seconds since 1970, or since midnight.
                 let unit = if is_time { 1e6 } else { 1.0 };
-                if array.null_count() == 0 {
-                    numbers.extend(array.values().iter().map(|number| number / unit));
-                } else {
-                    numbers
-                        .extend(array.iter().map(|number| number.map_or(f64::NAN, |number| number / unit)));
+                let start = numbers.len();
+                numbers.extend(array.values().iter().map(|number| number / unit));
+                if let Some(is_there) = array.nulls() {
+                    for (number, is_there) in numbers[start..].iter_mut().zip(is_there) {
+                        *number = if is_there { *number } else { f64::NAN };
+                    }
                 }
                 Ok(())
             }
