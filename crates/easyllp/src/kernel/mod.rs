@@ -4,20 +4,32 @@
 //! none of them lets the compiler contract or reorder, so that all kinds give the same bytes.
 
 mod activation;
+mod adam;
 mod dropout;
 mod product;
+mod sort;
 mod sums;
 
 pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
+pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use product::{Onto, product};
+pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
 
 /// Runs a loop as it was compiled for the widest vectors of this machine. What the loop calls must be inlined into it.
 #[inline]
 pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
+}
+
+/// Both works, on two threads if the pool has them. Outside of a pool of one nothing is handed over to it.
+pub(crate) fn join<A: Send, B: Send>(
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if rayon::current_num_threads() == 1 { (first(), second()) } else { rayon::join(first, second) }
 }
 
 /// Every way in which [`vectorised`] may run a loop on this machine.

@@ -1,6 +1,8 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
 mod dense;
+mod embedding;
+mod fields;
 mod linear;
 mod mlp;
 mod objective;
@@ -9,6 +11,7 @@ mod pass;
 
 pub use crate::kernel::Activation;
 pub use dense::Hidden;
+pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;
 pub use mlp::{Mlp, MlpTape};
 pub(crate) use objective::Objective;
@@ -23,7 +26,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
 /// Anything that scores rows and takes back the derivative of a loss in the scores.
-pub trait Model: Sync {
+pub trait Model: Send + Sync {
     /// What `backward` needs to know of `forward`, and scratch for both. The caller owns it, so that threads share the
     /// model itself, and hands it in again: what was allocated for one batch serves the next.
     type Tape: Default + Send;
