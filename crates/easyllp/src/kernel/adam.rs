@@ -60,7 +60,10 @@ impl Run<'_> {
 
     /// One step along the sum of gradients, each as long as the run; whether all stays finite.
     pub(crate) fn update<'g>(self, step: Step, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
-        vectorised(|| self.update_loop(step, gradients))
+        vectorised(
+            #[inline(always)]
+            || self.update_loop(step, gradients),
+        )
     }
 
     #[inline(always)]
@@ -108,7 +111,10 @@ fn sum_of<'g>(mut gradients: impl Iterator<Item = &'g [f32]>, sums: &'g mut [f32
 
 /// The sum of squares of a sum of gradients, in `f64`.
 pub(crate) fn squared_norm<'g>(length: usize, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> f64 {
-    vectorised(|| squared_norm_loop(length, gradients))
+    vectorised(
+        #[inline(always)]
+        || squared_norm_loop(length, gradients),
+    )
 }
 
 #[inline(always)]
@@ -189,7 +195,10 @@ impl Stretch<'_> {
         items: &[u64],
         gradient: impl Fn(usize) -> &'g [f32],
     ) -> bool {
-        vectorised(|| self.update_loop(step, moment, items, gradient))
+        vectorised(
+            #[inline(always)]
+            || self.update_loop(step, moment, items, gradient),
+        )
     }
 
     #[inline(always)]
@@ -347,4 +356,182 @@ fn prefetch(values: &[f32]) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = values;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sort::{pack, sort_by_line};
+    use super::*;
+    use crate::kernel::every_arch;
+    use proptest::prelude::*;
+
+    const STEP: Step = Step {
+        scale: 0.25,
+        beta1: 0.9,
+        beta2: 0.99,
+        rate: 0.02,
+        square_scale: 1.7,
+        epsilon: 1e-8,
+        keep: 0.999,
+        share: 0.3,
+    };
+
+    fn numbers(n: usize, seed: f32) -> Vec<f32> {
+        (0..n).map(|i| (i as f32 * 0.7 + seed).sin()).collect()
+    }
+
+    /// One parameter by the book: weight, mean, square and average after a step.
+    fn plain(gradient: f32, [weight, mean, square, average]: [f32; 4]) -> [f32; 4] {
+        let gradient = gradient * STEP.scale;
+        let mean = STEP.beta1 * mean + (1.0 - STEP.beta1) * gradient;
+        let square = STEP.beta2 * square + (1.0 - STEP.beta2) * gradient * gradient;
+        let size = (square * STEP.square_scale).sqrt() + STEP.epsilon;
+        let weight = weight * STEP.keep - STEP.rate * mean / size;
+        [weight, mean, square, average + STEP.share * (weight - average)]
+    }
+
+    fn bits(values: &[f32]) -> Vec<u32> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    proptest! {
+        /// Parameter by parameter is the oracle, on every kind of vectors.
+        #[test]
+        fn a_run_equals_single_parameters(
+            length in prop::sample::select(vec![1_usize, 3, 16, 17, 100, 1023, 1024, 1025, 2500]),
+            n_parts in 1_usize..4,
+            averages in any::<bool>(),
+        ) {
+            let parts: Vec<Vec<f32>> = (0_u8..).take(n_parts).map(|part| numbers(length, f32::from(part))).collect();
+            let [weights, mean, average] = [5.0, 6.0, 8.0].map(|seed| numbers(length, seed));
+            let square: Vec<f32> = numbers(length, 7.0).iter().map(|value| value * value).collect();
+            let expected: Vec<[f32; 4]> = (0..length)
+                .map(|at| {
+                    let gradient = parts.iter().map(|part| part[at]).reduce(|sum, value| sum + value);
+                    plain(gradient.unwrap(), [weights[at], mean[at], square[at], average[at]])
+                })
+                .collect();
+            for arch in every_arch() {
+                let [mut weights, mut mean, mut square] = [weights.clone(), mean.clone(), square.clone()];
+                let mut average = if averages { average.clone() } else { Vec::new() };
+                let run =
+                    Run { weights: &mut weights, mean: &mut mean, square: &mut square, average: &mut average };
+                let slices = parts.iter().map(Vec::as_slice);
+                let is_finite = arch.dispatch(#[inline(always)] || run.update_loop(STEP, slices));
+                prop_assert!(is_finite);
+                for (part, got) in [weights, mean, square, average].iter().enumerate() {
+                    let expected: Vec<f32> = expected.iter().map(|of| of[part]).take(got.len()).collect();
+                    prop_assert_eq!(bits(got), bits(&expected));
+                }
+            }
+        }
+
+        #[test]
+        fn norms_equal_plain_sums(length in 0_usize..2100, n_parts in 1_usize..4) {
+            let parts: Vec<Vec<f32>> = (0_u8..).take(n_parts).map(|part| numbers(length, f32::from(part))).collect();
+            let expected: f64 = (0..length)
+                .map(|at| f64::from(parts.iter().map(|part| part[at]).sum::<f32>()).powi(2))
+                .sum();
+            let of = |arch: pulp::Arch| {
+                let slices = parts.iter().map(Vec::as_slice);
+                arch.dispatch(#[inline(always)] || squared_norm_loop(length, slices))
+            };
+            for arch in every_arch() {
+                prop_assert!((of(arch) - expected).abs() <= 1e-9 * (1.0 + expected));
+                prop_assert_eq!(of(arch).to_bits(), of(pulp::Arch::Scalar).to_bits());
+            }
+        }
+
+        /// A table of 7 lines, touched in any order and again and again, equals single parameters with summed gradients.
+        #[test]
+        fn lines_equal_single_parameters(
+            touches in prop::collection::vec(0_u32..7, 0..30),
+            width in prop::sample::select(vec![1_usize, 2, 15, 16, 17, 33, 64]),
+            averages in any::<bool>(),
+        ) {
+            let n_parts = if averages { 4 } else { 3 };
+            let gradients = numbers(touches.len() * width, 0.5);
+            let gradient = |place: usize| &gradients[place * width..][..width];
+            let (before, memory_before) = (numbers(7 * width, 1.5), {
+                let mut memory = numbers(7 * width * n_parts, 2.5);
+                memory.iter_mut().for_each(|value| *value *= *value);
+                memory
+            });
+            let touched_before = [0, 1, 2, 3, 4, 5, 6];
+            let moment = Moment { step: 9, epoch_start: 4 };
+            let mut items: Vec<u64> = (0..).zip(&touches).map(|(place, &line)| pack(line, place)).collect();
+            sort_by_line(&mut items, &mut Vec::new(), 7);
+            let mut norm = 0.0;
+            for arch in every_arch() {
+                let (mut weights, mut memory, mut touched_at) = (before.clone(), memory_before.clone(), touched_before);
+                let stretch = Stretch {
+                    first: 0,
+                    width,
+                    n_parts,
+                    weights: &mut weights,
+                    memory: &mut memory,
+                    touched_at: &mut touched_at,
+                };
+                let is_finite =
+                    arch.dispatch(#[inline(always)] || stretch.update_loop(STEP, moment, &items, gradient));
+                prop_assert!(is_finite);
+                norm = 0.0;
+                for line in 0..7_u32 {
+                    let row = line as usize;
+                    let mut places = (0..touches.len()).filter(|&place| touches[place] == line).peekable();
+                    let is_touched = places.peek().is_some();
+                    prop_assert_eq!(touched_at[row], if is_touched { 9 } else { line });
+                    let mut sums = vec![0.0_f32; width];
+                    places.for_each(|place| sums.iter_mut().zip(gradient(place)).for_each(|(sum, value)| *sum += value));
+                    norm += sums.iter().map(|sum| f64::from(*sum).powi(2)).sum::<f64>();
+                    for (column, sum) in sums.into_iter().enumerate() {
+                        let part = |memory: &[f32], part: usize| memory[row * width * n_parts + part * width + column];
+                        let weight = before[row * width + column];
+                        let [mean, square, kept] = [0, 1, 2].map(|which| part(&memory_before, which));
+                        if !is_touched {
+                            prop_assert_eq!(weights[row * width + column].to_bits(), weight.to_bits());
+                            continue;
+                        }
+                        let mut average = [0.0];
+                        if averages {
+                            average = [part(&memory_before, 3)];
+                            catch_up(&mut average, &[weight], line, 8);
+                        }
+                        let expected = plain(sum, [weight, mean, square, average[0]]);
+                        prop_assert_eq!(weights[row * width + column].to_bits(), expected[0].to_bits());
+                        prop_assert_eq!(part(&memory, 0).to_bits(), expected[1].to_bits());
+                        prop_assert_eq!(part(&memory, 1).to_bits(), expected[2].to_bits());
+                        // Lines 0 to 4 were last touched before this epoch: their weights are kept.
+                        let kept = if line <= 4 { weight } else { kept };
+                        prop_assert_eq!(part(&memory, 2).to_bits(), kept.to_bits());
+                        if averages {
+                            prop_assert_eq!(part(&memory, 3).to_bits(), expected[3].to_bits());
+                        }
+                    }
+                }
+            }
+            prop_assert!((squared_norm_of_lines(&items, width, gradient) - norm).abs() <= 1e-9 * (1.0 + norm));
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_told() {
+        for bad in [f32::NAN, f32::INFINITY, 1e30] {
+            let gradient = [1.0, bad, 1.0];
+            let [mut weights, mut mean, mut square] = [[0.0; 3]; 3];
+            let run = Run { weights: &mut weights, mean: &mut mean, square: &mut square, average: &mut [] };
+            assert!(!run.update(STEP, std::iter::once(&gradient[..])), "{bad}");
+            let (mut weights, mut memory) = ([0.0; 3], [0.0; 9]);
+            let stretch = Stretch {
+                first: 0,
+                width: 3,
+                n_parts: 3,
+                weights: &mut weights,
+                memory: &mut memory,
+                touched_at: &mut [0],
+            };
+            let moment = Moment { step: 1, epoch_start: 0 };
+            assert!(!stretch.update(STEP, moment, &[pack(0, 0)], |_| &gradient[..]), "{bad}");
+        }
+    }
 }

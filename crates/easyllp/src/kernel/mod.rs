@@ -18,7 +18,8 @@ pub(crate) use product::{Onto, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
 
-/// Runs a loop as it was compiled for the widest vectors of this machine. What the loop calls must be inlined into it.
+/// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
+/// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.
 #[inline]
 pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
