@@ -54,8 +54,16 @@ pub trait TrainingLoss: Loss {
         targets: ArrayView2<f32>,
         mut derivative: ArrayViewMut2<f32>,
     ) -> f64 {
+        /// Up to this many scores a row, nothing is allocated.
+        const FEW: usize = 64;
         let width = scores.ncols();
-        let mut line = vec![0.0; 3 * width];
+        let (mut few, mut many) = ([0.0; 3 * FEW], Vec::new());
+        let line = if width <= FEW {
+            &mut few[..3 * width]
+        } else {
+            many.resize(3 * width, 0.0);
+            &mut many[..]
+        };
         let (score, rest) = line.split_at_mut(width);
         let (target, slope) = rest.split_at_mut(width);
         let mut sum = 0.0;
