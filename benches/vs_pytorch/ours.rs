@@ -10,7 +10,7 @@ use easyllp::{
     Adam, EmbeddingNet, LinearModel, Link, LossName, Mlp, Model, Optimizer, Progress, Result, Rows, Targets,
     Trainer,
 };
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -36,7 +36,10 @@ fn main() -> Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("the first pool");
     let by_256 = Measure { epochs, batch_size: 256 };
     match workload.as_str() {
-        "peak" => peak(threads, epochs),
+        "peak" => {
+            peak(threads, epochs);
+            Ok(())
+        }
         "W1" => time(by_256, LinearModel::new(784, &[], 2)?, &images(784)?),
         "W1b" => time(by_256, LinearModel::new(784, &[], 32)?, &images(784)?),
         "W2" => time(by_256, Mlp::new(784, &Hidden::new(&[256, 128]), 2, 1)?, &images(784)?),
@@ -126,6 +129,15 @@ impl TrainingLoss for Columns {
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         Logistic.corrected(scores, targets, derivative)
     }
+
+    fn corrected_batch(
+        &self,
+        scores: ArrayView2<f32>,
+        targets: ArrayView2<f32>,
+        derivative: ArrayViewMut2<f32>,
+    ) -> f64 {
+        Logistic.corrected_batch(scores, targets, derivative)
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "the result")]
@@ -149,7 +161,7 @@ fn time<M: Model>(measure: Measure, mut model: M, rows: &Rows) -> Result<()> {
 
 /// GFLOP/s of matrix products of 1024³, one a thread at the same time.
 #[expect(clippy::print_stdout, reason = "the result")]
-fn peak(threads: usize, rounds: usize) -> Result<()> {
+fn peak(threads: usize, rounds: usize) {
     const N: usize = 1024;
     let factors = [0.5_f32, 0.25].map(|value| Array2::from_elem((N, N), value));
     let mut rates: Vec<f64> = Vec::new();
@@ -159,13 +171,12 @@ fn peak(threads: usize, rounds: usize) -> Result<()> {
         rates.push(2e-9 * (threads * N * N * N) as f64 / start.elapsed().as_secs_f64());
     }
     println!(r#"{{"gflops": {:?}}}"#, &rates[1..]);
-    Ok(())
 }
 
 #[expect(unsafe_code, clippy::cast_possible_wrap, reason = "gemm takes raw pointers and signed strides")]
 fn square_product(n: usize, factors: &[Array2<f32>; 2]) {
     let mut out = vec![0.0_f32; n * n];
-    let [lhs, rhs] = factors.each_ref().map(|factor| factor.as_ptr());
+    let [lhs, rhs] = factors.each_ref().map(Array2::as_ptr);
     let by_row = n as isize;
     let sequential = gemm::Parallelism::None;
     // SAFETY: three matrices of n × n by rows, of which the output belongs to this function.

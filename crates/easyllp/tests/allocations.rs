@@ -52,6 +52,9 @@ fn allocations_of_an_epoch(mut model: impl Model, rows: &Rows, labels: &[u32]) -
     counts[1] - counts[0]
 }
 
+/// 1100 rows are 5 batches of two chunks and one of one.
+const CHUNKS: usize = 11;
+
 #[test]
 fn a_step_allocates_nothing() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().unwrap();
@@ -61,8 +64,6 @@ fn a_step_allocates_nothing() {
     let rows = Rows::new(dense.view(), ids, vec![50, 50]).unwrap();
     let dense = Rows::dense(dense.view()).unwrap();
     let hidden = Hidden { dropout: 0.2, activation: Activation::Gelu, ..Hidden::new(&[32, 16]) };
-    // 1100 rows are 5 batches of two chunks and one of one.
-    const CHUNKS: usize = 11;
     let linear = LinearModel::for_rows(&rows, 2).unwrap();
     assert_eq!(allocations_of_an_epoch(linear, &rows, &labels), 0, "linear");
     let mlp = Mlp::for_rows(&dense, &hidden, 2, 1).unwrap();

@@ -3,7 +3,7 @@
 #![expect(clippy::inline_always, reason = "a loop is only vectorised with all of its body in it")]
 
 use super::sort::{line, place};
-use super::vectorised;
+use super::{prefetch, vectorised};
 
 /// The numbers of one step, the same for every parameter of a block.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +67,20 @@ impl Run<'_> {
     }
 
     #[inline(always)]
-    fn update_loop<'g>(self, step: Step, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
-        /// Numbers whose gradients are added up at a time, within the first cache.
-        const PIECE: usize = 1024;
+    fn update_loop<'g>(self, step: Step, mut gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
+        let all = gradients.clone();
+        match [gradients.next(), gradients.next(), gradients.next()] {
+            [Some(first), None, _] => self.update_along(step, first.iter().copied()),
+            [Some(first), Some(second), None] => {
+                self.update_along(step, first.iter().zip(second).map(|(first, second)| first + second))
+            }
+            _ => self.update_by_pieces(step, all),
+        }
+    }
+
+    /// With gradients added up piece by piece, within the first cache.
+    #[inline(always)]
+    fn update_by_pieces<'g>(self, step: Step, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
         let mut sums = [0.0; PIECE];
         let mut is_finite = true;
         let mut rest = self;
@@ -78,19 +89,29 @@ impl Run<'_> {
             let length = rest.weights.len().min(PIECE);
             let (run, after) = rest.split_at(length);
             let sum = sum_of(gradients.clone().map(|gradient| &gradient[start..start + length]), &mut sums);
-            let moments = run.mean.iter_mut().zip(run.square);
-            for ((weight, gradient), (mean, square)) in run.weights.iter_mut().zip(sum).zip(moments) {
-                is_finite &= step.update(*gradient, weight, mean, square);
-            }
-            for (average, weight) in run.average.iter_mut().zip(run.weights) {
-                *average += step.share * (*weight - *average);
-            }
+            is_finite &= run.update_along(step, sum.iter().copied());
             rest = after;
             start += length;
         }
         is_finite
     }
+
+    #[inline(always)]
+    fn update_along(self, step: Step, gradient: impl Iterator<Item = f32>) -> bool {
+        let mut is_finite = true;
+        let moments = self.mean.iter_mut().zip(self.square);
+        for ((weight, gradient), (mean, square)) in self.weights.iter_mut().zip(gradient).zip(moments) {
+            is_finite &= step.update(gradient, weight, mean, square);
+        }
+        for (average, weight) in self.average.iter_mut().zip(self.weights) {
+            *average += step.share * (*weight - *average);
+        }
+        is_finite
+    }
 }
+
+/// Numbers whose gradients are added up at a time.
+const PIECE: usize = 1024;
 
 /// The sum of slices of one length, in order; a single one is its own sum.
 #[inline(always)]
@@ -119,7 +140,6 @@ pub(crate) fn squared_norm<'g>(length: usize, gradients: impl Iterator<Item = &'
 
 #[inline(always)]
 fn squared_norm_loop<'g>(length: usize, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> f64 {
-    const PIECE: usize = 1024;
     let mut sums = [0.0; PIECE];
     let mut lanes = [0.0_f64; LANES];
     let mut rest = 0.0;
@@ -340,22 +360,6 @@ fn groups(items: &[u64]) -> impl Iterator<Item = (&[u64], Option<u64>)> {
         start += length;
         Some((&rest[..length], items.get(start + AHEAD).copied()))
     })
-}
-
-/// Tells the memory that these numbers will be asked for.
-#[inline(always)]
-fn prefetch(values: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in values.chunks(16) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        #[expect(unsafe_code, reason = "an instruction with a pointer")]
-        // SAFETY: prefetching reads nothing that the program sees, and the pointer is that of a slice.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = values;
 }
 
 #[cfg(test)]

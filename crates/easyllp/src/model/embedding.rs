@@ -5,6 +5,7 @@ use super::fields::Fields;
 use super::{Block, Draws, Gradient, Hidden, Model, Parameters, Pass, Updates, check_size};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Error, Result, check_length};
+use crate::kernel::{prefetch, wish_for_large_pages};
 use crate::rows::{RowBatch, Rows};
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
@@ -91,6 +92,7 @@ fn draw_embeddings(n_lines: usize, width: usize, seed: u64) -> Array2<f32> {
     const DEVIATION: f32 = 0.01;
     let draws = Draws::new(stream(seed, Stream::Embeddings).random());
     let mut table = Array2::zeros((n_lines, width));
+    wish_for_large_pages(table.as_slice_mut().expect("a new table is contiguous"));
     table.axis_chunks_iter_mut(Axis(0), LINES).into_par_iter().enumerate().for_each(|(chunk, mut lines)| {
         let mut rng = ChaCha8Rng::seed_from_u64(draws.of_chunk(chunk as u64));
         lines.map_inplace(|value| *value = DEVIATION * rng.sample::<f32, _>(StandardNormal));
@@ -132,8 +134,13 @@ impl Model for EmbeddingNet {
             tape.input.resize(n_rows * n_inputs, 0.0);
         }
         let table = self.parameters.0[EMBEDDINGS].values.as_slice().expect("parameters are contiguous");
-        let features = rows.dense.rows().into_iter().zip(rows.categories.rows());
-        for (line, (dense, ids)) in tape.input.chunks_exact_mut(n_inputs).zip(features) {
+        let features = rows.dense.rows().into_iter().zip(rows.categories.rows()).enumerate();
+        for (line, (row, (dense, ids))) in tape.input.chunks_exact_mut(n_inputs).zip(features) {
+            if row + 1 < n_rows {
+                for line in self.fields.lines(rows.categories.row(row + 1)) {
+                    prefetch(&table[line as usize * self.width..][..self.width]);
+                }
+            }
             let (numbers, embeddings) = line.split_at_mut(self.n_dense);
             numbers.iter_mut().zip(dense).for_each(|(number, value)| *number = *value);
             for (place, line) in embeddings.chunks_exact_mut(self.width).zip(self.fields.lines(ids)) {

@@ -3,7 +3,10 @@
 //! The touches of a batch are sorted by line, so that each line is updated once, and threads can share the table as
 //! stretches of it.
 
-use crate::kernel::{Moment, Step, Stretch, catch_up, join, line, pack, sort_by_line, squared_norm_of_lines};
+use crate::kernel::{
+    Moment, Step, Stretch, catch_up, join, line, pack, sort_by_line, squared_norm_of_lines,
+    wish_for_large_pages,
+};
 use crate::model::{BlockGradient, Gradient, Touched};
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -29,8 +32,10 @@ pub(super) struct TableMemory {
 impl TableMemory {
     pub(super) fn new(values: &Array2<f32>, averages: bool) -> Self {
         let (n_lines, width) = values.dim();
-        let memory = vec![0.0; values.len() * n_parts(averages)];
-        let touched_at = vec![0; n_lines];
+        let mut memory = vec![0.0; values.len() * n_parts(averages)];
+        let mut touched_at = vec![0; n_lines];
+        wish_for_large_pages(&mut memory);
+        wish_for_large_pages(&mut touched_at);
         let (items, scratch, starts) = (Vec::new(), Vec::new(), Vec::new());
         Self { averages, n_lines, width, memory, touched_at, items, scratch, starts }
     }
