@@ -1,5 +1,52 @@
 //! The fast loops, each behind a safe function. The only room with `unsafe` in it.
+//!
+//! Loops that are no matrix product are plain ones over slices, compiled for every kind of vectors and chosen at run time:
+//! none of them lets the compiler contract or reorder, so that all kinds give the same bytes.
 
+mod activation;
+mod adam;
+mod dropout;
+mod logistic;
+mod memory;
 mod product;
+mod sort;
+mod sums;
 
+pub use activation::Activation;
+pub(crate) use activation::{activate, activate_to_learn};
+pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
+pub(crate) use dropout::{Dropout, drop_out};
+pub(crate) use logistic::logistic_losses;
+pub(crate) use memory::{prefetch, wish_for_large_pages};
 pub(crate) use product::{Onto, product};
+pub(crate) use sort::{line, pack, sort_by_line};
+pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
+
+/// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
+/// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.
+#[inline]
+pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(work)
+}
+
+/// Both works, on two threads if the pool has them. Outside of a pool of one nothing is handed over to it.
+pub(crate) fn join<A: Send, B: Send>(
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if rayon::current_num_threads() == 1 { (first(), second()) } else { rayon::join(first, second) }
+}
+
+/// Every way in which [`vectorised`] may run a loop on this machine.
+#[cfg(test)]
+pub(crate) fn every_arch() -> Vec<pulp::Arch> {
+    let mut every = vec![pulp::Arch::Scalar];
+    #[cfg(target_arch = "x86_64")]
+    {
+        every.extend(pulp::x86::V3::try_new().map(pulp::Arch::V3));
+        every.extend(pulp::x86::V4::try_new().map(pulp::Arch::V4));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    every.push(pulp::Arch::new());
+    every
+}
