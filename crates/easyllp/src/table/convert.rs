@@ -3,6 +3,7 @@
 use super::source::{Kind, ReadAs};
 use super::{Column, HashedText};
 use crate::error::{Error, Result};
+use crate::kernel::wish_for_large_pages;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{Array, ArrayRef};
@@ -44,6 +45,18 @@ impl ColumnBuilder {
             _ => SoFar::Numbers(Vec::new()),
         };
         Self { name: name.into(), kind, so_far }
+    }
+
+    /// Makes room for so many rows, if they are expected and there is room.
+    pub(super) fn reserve(&mut self, n_rows: usize) {
+        match &mut self.so_far {
+            SoFar::Numbers(numbers) => {
+                let _ = numbers.try_reserve_exact(n_rows);
+                wish_for_large_pages(numbers.spare_capacity_mut());
+            }
+            SoFar::Hashed(text) => text.reserve(n_rows),
+            SoFar::Lists { .. } | SoFar::Text(_) => {}
+        }
     }
 
     /// Adds the rows of an array.

@@ -3,6 +3,7 @@
 use super::hashed::{AsIs, hash_of};
 use super::{Column, HashedText, Table};
 use crate::error::{Error, Result, check_length};
+use crate::kernel::wish_for_large_pages;
 use crate::rows::Rows;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
@@ -145,6 +146,8 @@ impl Encoder {
         }
         let mut dense = Array2::zeros((table.n_rows(), n_dense));
         let mut categories = Array2::zeros((table.n_rows(), cardinalities.len()));
+        dense.as_slice_mut().map(wish_for_large_pages);
+        categories.as_slice_mut().map(wish_for_large_pages);
         let blocks = dense
             .axis_chunks_iter_mut(Axis(0), BLOCK)
             .into_par_iter()
@@ -168,8 +171,8 @@ enum Filling<'c> {
     Numbers { values: &'c [f64], mean: f64, scale: f64, flags_missing: bool, place: usize },
     Lists { values: ArrayView2<'c, f32>, means: &'c [f64], scale: f64, place: usize },
     Codes { codes: &'c [u32], ids: Vec<u32>, field: usize },
-    Known { hashes: &'c [u64], ids: HashMap<u64, u32, AsIs>, field: usize },
-    Buckets { hashes: &'c [u64], of_field: Buckets, field: usize },
+    Known { hashes: &'c [u32], ids: HashMap<u32, u32, AsIs>, field: usize },
+    Buckets { hashes: &'c [u32], of_field: Buckets, field: usize },
 }
 
 impl<'c> Filling<'c> {
@@ -189,7 +192,7 @@ impl<'c> Filling<'c> {
                 Self::Lists { values: values.view(), means, scale: *scale, place }
             }
             (ColumnEncoding::Vocabulary(values), Column::Categorical { dictionary, codes }) => {
-                let known: HashMap<u64, u32, AsIs> = known(values);
+                let known: HashMap<u32, u32, AsIs> = known(values);
                 let id = |value: &String| known.get(&hash_of(value)).copied().unwrap_or(0);
                 Self::Codes { codes, ids: dictionary.iter().map(id).collect(), field }
             }
@@ -277,7 +280,7 @@ fn column<'b, T>(block: &'b mut ArrayViewMut2<T>, place: usize) -> impl Iterator
 /// Buckets for the values of a field, each field in a way of its own.
 #[derive(Debug, Clone, Copy)]
 struct Buckets {
-    seed: u64,
+    seed: u32,
     n_buckets: u32,
 }
 
@@ -290,9 +293,9 @@ impl Buckets {
         clippy::cast_possible_truncation,
         reason = "the upper half of a product with a u32 is below that u32"
     )]
-    fn bucket(self, hash: u64) -> u32 {
-        let mixed = (hash ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((u128::from(mixed) * u128::from(self.n_buckets)) >> 64) as u32
+    fn bucket(self, hash: u32) -> u32 {
+        let mixed = (hash ^ self.seed).wrapping_mul(0x9E37_79B1);
+        ((u64::from(mixed) * u64::from(self.n_buckets)) >> 32) as u32
     }
 }
 

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// [`MOST_VALUES`](Self::MOST_VALUES): a log of millions of rows is read without a look into a dictionary for each cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HashedText {
-    hashes: Vec<u64>,
-    values: Option<HashMap<u64, String, AsIs>>,
+    hashes: Vec<u32>,
+    values: Option<HashMap<u32, String, AsIs>>,
 }
 
 /// Keys are hashes already.
@@ -29,6 +29,13 @@ impl HashedText {
     #[cfg(feature = "tables")]
     pub(super) fn without_values() -> Self {
         Self { hashes: Vec::new(), values: None }
+    }
+
+    /// Makes room for so many rows, if there is room.
+    #[cfg(feature = "tables")]
+    pub(super) fn reserve(&mut self, n_rows: usize) {
+        let _ = self.hashes.try_reserve_exact(n_rows);
+        crate::kernel::wish_for_large_pages(self.hashes.spare_capacity_mut());
     }
 
     /// Adds rows, each with its text; a missing value is the empty text.
@@ -52,7 +59,7 @@ impl HashedText {
     ) {
         // The last entry is the missing value's.
         let missing = dictionary.len();
-        let hashes: Vec<u64> = dictionary.iter().chain(&[""]).map(|value| hash_of(value)).collect();
+        let hashes: Vec<u32> = dictionary.iter().chain(&[""]).map(|value| hash_of(value)).collect();
         let mut is_used = vec![false; hashes.len()];
         self.hashes.extend(places.map(|place| {
             let place = place.unwrap_or(missing);
@@ -80,7 +87,7 @@ impl HashedText {
     }
 
     /// One hash a row.
-    pub(crate) fn hashes(&self) -> &[u64] {
+    pub(crate) fn hashes(&self) -> &[u32] {
         &self.hashes
     }
 
@@ -91,7 +98,7 @@ impl HashedText {
         Some(values)
     }
 
-    fn see(&mut self, hash: u64, value: &str) {
+    fn see(&mut self, hash: u32, value: &str) {
         let Some(values) = &mut self.values else { return };
         values.entry(hash).or_insert_with(|| value.to_owned());
         if values.len() > Self::MOST_VALUES {
@@ -108,26 +115,28 @@ impl<'v> FromIterator<&'v str> for HashedText {
     }
 }
 
-/// The hash of a value: the same on every machine, for it is stored with models in effect.
-pub(crate) fn hash_of(value: &str) -> u64 {
-    xxh3_64(value.as_bytes())
+/// The hash of a value: the same on every machine, since what a model learns is stored by it. Of a thousand values, two
+/// share theirs in one column of ten thousand; they are then one value.
+pub(crate) fn hash_of(value: &str) -> u32 {
+    (xxh3_64(value.as_bytes()) >> 32) as u32
 }
 
 /// A hasher for keys that are hashes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct HashIsKey(u64);
+pub(crate) struct HashIsKey(u32);
 
 impl Hasher for HashIsKey {
     fn finish(&self) -> u64 {
-        self.0
+        // A table looks at the highest bits as well as at the lowest.
+        u64::from(self.0) << 32 | u64::from(self.0)
     }
 
-    fn write_u64(&mut self, hash: u64) {
+    fn write_u32(&mut self, hash: u32) {
         self.0 = hash;
     }
 
     fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are u64");
+        unreachable!("keys are u32");
     }
 }
 

@@ -20,6 +20,16 @@ pub(super) fn schema(file: &Path) -> Result<Schema> {
     Ok(metadata(file)?.schema().as_ref().clone())
 }
 
+/// How many rows the file says it has; no more than its bytes make likely, for a file may say anything.
+pub(super) fn n_rows(file: &Path) -> Result<usize> {
+    /// Rows in a byte, of columns that hardly vary.
+    const MOST_IN_A_BYTE: u64 = 64;
+    let said = metadata(file)?.metadata().file_metadata().num_rows();
+    let n_bytes = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?.len();
+    let likely = u64::try_from(said).unwrap_or(0).min(n_bytes.saturating_mul(MOST_IN_A_BYTE));
+    Ok(usize::try_from(likely).unwrap_or(0))
+}
+
 fn metadata(file: &Path) -> Result<ArrowReaderMetadata> {
     let opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
     ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(|error| bad(file, error))

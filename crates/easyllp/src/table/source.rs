@@ -221,6 +221,10 @@ impl Source {
     /// The named columns of all rows.
     pub fn read(&self, columns: &[String]) -> Result<Table> {
         let mut builders = self.builders(columns, true)?;
+        if self.format == Format::Parquet {
+            let n_rows = self.files.iter().map(|file| parquet::n_rows(file)).sum::<Result<usize>>()?;
+            builders.iter_mut().for_each(|builder| builder.reserve(n_rows));
+        }
         for batch in self.batches(columns) {
             extend(&mut builders, &batch?, columns)?;
         }
