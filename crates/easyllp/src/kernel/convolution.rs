@@ -14,6 +14,7 @@
 
 use super::plane::Plane;
 use super::tile::{Factors, MOST_VECTORS, Tiled, run, run_lines, tile};
+use super::vector::{add, load, store};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers of input and output that a weight gradient works on at a time, so that they stay in the first-level cache.
@@ -207,11 +208,16 @@ impl<S: Simd> Tiled<S> for Forward<'_> {
         let first = form.output.pixel(self.y, line);
         for v in 0..V {
             let start = (vector + v) * S::F32_LANES;
-            let bias = simd.partial_load_f32s(&self.weights.bias[start..start + S::F32_LANES]);
+            let bias = load(simd, &self.weights.bias[start..], S::F32_LANES);
             let zero = simd.splat_f32s(0.0);
             for (p, sums) in sums.iter().enumerate() {
                 let value = simd.add_f32s(sums[v], bias);
-                let value = if self.relu { simd.max_f32s(value, zero) } else { value };
+                // Not the larger of the two, which would turn what is not a number into 0 and hide a training that ran away.
+                let value = if self.relu {
+                    simd.select_f32s(simd.less_than_f32s(value, zero), zero, value)
+                } else {
+                    value
+                };
                 let here = first + p * n_out + start;
                 store(simd, &mut self.output[here..], S::F32_LANES.min(n_out - start), value);
             }
@@ -325,7 +331,7 @@ impl WeightGradient<'_> {
             let mut sum = simd.splat_f32s(0.0);
             for y in 0..output.height {
                 for pixel in self.doutput[output.inside(y)].chunks_exact(output.channels) {
-                    sum = simd.add_f32s(sum, simd.partial_load_f32s(&pixel[start..start + n]));
+                    sum = simd.add_f32s(sum, load(simd, &pixel[start..], n));
                 }
             }
             add(simd, bias, S::F32_LANES, sum);
@@ -360,29 +366,6 @@ impl<S: Simd> Tiled<S> for WeightGradient<'_> {
                 add(simd, &mut self.gradient.weights[here..], S::F32_LANES, sum);
             }
         }
-    }
-}
-
-/// Writes the first `n` numbers of a vector.
-#[inline(always)]
-fn store<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
-    if n == S::F32_LANES {
-        S::as_mut_simd_f32s(&mut to[..S::F32_LANES]).0[0] = value;
-    } else {
-        simd.partial_store_f32s(&mut to[..n], value);
-    }
-}
-
-/// Adds the first `n` numbers of a vector.
-#[inline(always)]
-fn add<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
-    if n == S::F32_LANES {
-        let to = &mut S::as_mut_simd_f32s(&mut to[..S::F32_LANES]).0[0];
-        *to = simd.add_f32s(*to, value);
-    } else {
-        let to = &mut to[..n];
-        let sum = simd.add_f32s(simd.partial_load_f32s(to), value);
-        simd.partial_store_f32s(to, sum);
     }
 }
 

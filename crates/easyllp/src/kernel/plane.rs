@@ -49,3 +49,23 @@ impl Plane {
         self.height * self.width * self.channels
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Numbers without a pattern, about half of them negative.
+    pub(in super::super) fn numbers(n: usize, seed: usize) -> Vec<f32> {
+        (0..n).map(|i| (((i * 7919 + seed * 104_729) % 1009) as f32 - 504.0) / 512.0).collect()
+    }
+
+    /// An image of such numbers, with a border of zeros.
+    pub(in super::super) fn image(plane: &Plane, seed: usize) -> Vec<f32> {
+        let mut values = vec![0.0; plane.len()];
+        let inside = numbers(plane.n_values(), seed);
+        for (y, line) in inside.chunks_exact(plane.width * plane.channels).enumerate() {
+            values[plane.inside(y)].copy_from_slice(line);
+        }
+        values
+    }
+}

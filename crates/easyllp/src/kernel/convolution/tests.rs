@@ -1,35 +1,9 @@
 //! The fast loops against the plain ones, with every kind of vector that the machine has.
 
 use super::*;
+use crate::kernel::plane::tests::{image, numbers};
+use crate::kernel::vector::tests::paths;
 use proptest::prelude::*;
-
-/// Every path that this machine can take.
-pub(crate) fn paths() -> Vec<Arch> {
-    let mut paths = vec![Arch::Scalar];
-    #[cfg(target_arch = "x86_64")]
-    {
-        paths.extend(pulp::x86::V3::try_new().map(Arch::V3));
-        paths.extend(pulp::x86::V4::try_new().map(Arch::V4));
-    }
-    #[cfg(target_arch = "aarch64")]
-    paths.extend(pulp::aarch64::Neon::try_new().map(Arch::Neon));
-    paths
-}
-
-/// Numbers without a pattern, about half of them negative.
-fn numbers(n: usize, seed: usize) -> Vec<f32> {
-    (0..n).map(|i| (((i * 7919 + seed * 104_729) % 1009) as f32 - 504.0) / 512.0).collect()
-}
-
-/// An image of such numbers, with a border of zeros.
-fn image(plane: &Plane, seed: usize) -> Vec<f32> {
-    let mut values = vec![0.0; plane.len()];
-    let inside = numbers(plane.n_values(), seed);
-    for (y, line) in inside.chunks_exact(plane.width * plane.channels).enumerate() {
-        values[plane.inside(y)].copy_from_slice(line);
-    }
-    values
-}
 
 /// Every product of the convolution once: calls with the places of input, weight and output.
 fn for_each_product(form: &Convolution, mut visit: impl FnMut(usize, usize, usize)) {

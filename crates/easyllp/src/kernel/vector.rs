@@ -1,0 +1,47 @@
+//! Vectors to and from memory, of which the last of a line may be short.
+
+use pulp::Simd;
+
+/// Reads `n` numbers into a vector, and zeros behind them.
+#[inline(always)]
+pub(super) fn load<S: Simd>(simd: S, from: &[f32], n: usize) -> S::f32s {
+    if n == S::F32_LANES {
+        S::as_simd_f32s(&from[..S::F32_LANES]).0[0]
+    } else {
+        simd.partial_load_f32s(&from[..n])
+    }
+}
+
+/// Writes the first `n` numbers of a vector.
+#[inline(always)]
+pub(super) fn store<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
+    if n == S::F32_LANES {
+        S::as_mut_simd_f32s(&mut to[..S::F32_LANES]).0[0] = value;
+    } else {
+        simd.partial_store_f32s(&mut to[..n], value);
+    }
+}
+
+/// Adds the first `n` numbers of a vector.
+#[inline(always)]
+pub(super) fn add<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
+    store(simd, to, n, simd.add_f32s(load(simd, to, n), value));
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use pulp::Arch;
+
+    /// Every path that this machine can take.
+    pub(in super::super) fn paths() -> Vec<Arch> {
+        let mut paths = vec![Arch::Scalar];
+        #[cfg(target_arch = "x86_64")]
+        {
+            paths.extend(pulp::x86::V3::try_new().map(Arch::V3));
+            paths.extend(pulp::x86::V4::try_new().map(Arch::V4));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        paths.push(Arch::new());
+        paths
+    }
+}
