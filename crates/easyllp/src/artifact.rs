@@ -137,7 +137,7 @@ impl ModelFile {
             version: env!("CARGO_PKG_VERSION").into(),
         })?;
         let metadata = [(KEY.to_owned(), format!("{:0>width$} {description}", "", width = CHECKSUM.len()))];
-        let tensors = self.model.parameters().0.iter().map(|block| (block.name, Tensor(&block.values)));
+        let tensors = self.model.parameters().0.iter().map(|block| (block.name(), Tensor(&block.values)));
         let mut bytes = safetensors::serialize(tensors, Some(metadata.into_iter().collect()))?;
         let checksum = checksum(&bytes).expect("safetensors writes the metadata before all tensors");
         bytes[CHECKSUM].copy_from_slice(checksum.as_bytes());
@@ -197,7 +197,7 @@ impl ModelFile {
         check_length("blocks of parameters", forms.len(), blocks.len())?;
         for (block, (name, shape)) in blocks.iter().zip(forms) {
             if block.name != name || block.values.shape() != shape {
-                let (got, got_shape) = (block.name, block.values.shape());
+                let (got, got_shape) = (block.name(), block.values.shape());
                 return refuse(format!("block `{got}` has shape {got_shape:?}, not `{name}` {shape:?}"));
             }
             let strange = block.values.indexed_iter().find(|(_, value)| !value.is_finite());
@@ -308,7 +308,7 @@ fn read_model(encoder: &Encoder, n_classes: usize, tensors: &Metadata, data: &[u
     let (n_dense, cardinalities) = encoder.shape();
     let mut model = LinearModel::new(n_dense, &cardinalities, n_classes)?;
     for block in &mut model.parameters_mut().0 {
-        let numbers = tensors.info(block.name).and_then(|tensor| data.get(tensor.data_offsets.0..));
+        let numbers = tensors.info(&block.name).and_then(|tensor| data.get(tensor.data_offsets.0..));
         let (numbers, _) = numbers.unwrap_or_default().as_chunks();
         block.values.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
     }

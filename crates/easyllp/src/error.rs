@@ -164,7 +164,9 @@ pub enum Error {
     )]
     Unbounded { iteration: usize, loss: f64 },
     #[error("{value} in line {line}, column {column} of {block}: parameters must be finite")]
-    ParameterNotFinite { block: &'static str, line: usize, column: usize, value: f32 },
+    ParameterNotFinite { block: String, line: usize, column: usize, value: f32 },
+    #[error("rows have {n_fields} categorical fields, and an Mlp takes none: use an EmbeddingNet")]
+    FieldsWithoutEmbedding { n_fields: usize },
     #[error("no row has a target")]
     NoTargets,
     #[error("row {row} is to be trained on, but there are only {n_rows} rows")]

@@ -12,6 +12,8 @@ pub(crate) enum Stream {
     Shuffle = 4,
     Noise = 6,
     Diagnose = 5,
+    Weights = 7,
+    Dropout = 8,
 }
 
 /// The random numbers of one stage of the run with this seed.

@@ -123,7 +123,7 @@ fn other_readers_of_safetensors_find_the_numbers() {
     let bytes = file.to_bytes().unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     for block in &file.model.parameters().0 {
-        let tensor = tensors.tensor(block.name).unwrap();
+        let tensor = tensors.tensor(&block.name).unwrap();
         assert_eq!(tensor.shape(), block.values.shape());
         let first = f32::from_le_bytes(tensor.data()[..4].try_into().unwrap());
         assert_eq!(first.to_bits(), block.values[[0, 0]].to_bits());
@@ -342,7 +342,7 @@ fn parts_that_do_not_fit_together_are_not_written() {
     assert!(refused(&|file| file.model = LinearModel::new(4, &[5, 4], 3).unwrap()).contains("[4, 3]"));
     assert!(refused(&|file| file.model = LinearModel::new(3, &[5, 4], 2).unwrap()).contains("[3, 1]"));
     assert!(refused(&|file| file.model.parameters_mut().0.truncate(1)).contains("blocks of parameters"));
-    assert!(refused(&|file| file.model.parameters_mut().0[0].name = "other").contains("`other`"));
+    assert!(refused(&|file| file.model.parameters_mut().0[0].name = "other".into()).contains("`other`"));
     assert!(refused(&|file| file.classes[1] = file.classes[0].clone()).contains("twice"));
     assert!(refused(&|file| file.prior = LabelPrior::binary(0.5).unwrap()).contains("prior"));
     assert!(refused(&|file| file.loss = LossName::ZeroOne).contains("zero-one"));

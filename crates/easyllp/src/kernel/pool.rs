@@ -191,8 +191,8 @@ impl WithSimd for Backward<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::every_arch;
     use crate::kernel::plane::tests::{image, numbers};
-    use crate::kernel::vector::tests::paths;
     use proptest::prelude::*;
 
     /// One number at a time.
@@ -259,7 +259,7 @@ mod tests {
             let doutput = image(&output, 2);
             let relu = relu && max;
             let (expected, expected_slopes) = plain(&form, relu, &from, &doutput);
-            for arch in paths() {
+            for arch in every_arch() {
                 let mut got = vec![0.0; output.len()];
                 form.forward(arch, &from, &mut got);
                 let mut slopes = vec![0.0; input.len()];

@@ -27,21 +27,3 @@ pub(super) fn store<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) 
 pub(super) fn add<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
     store(simd, to, n, simd.add_f32s(load(simd, to, n), value));
 }
-
-#[cfg(test)]
-pub(super) mod tests {
-    use pulp::Arch;
-
-    /// Every path that this machine can take.
-    pub(in super::super) fn paths() -> Vec<Arch> {
-        let mut paths = vec![Arch::Scalar];
-        #[cfg(target_arch = "x86_64")]
-        {
-            paths.extend(pulp::x86::V3::try_new().map(Arch::V3));
-            paths.extend(pulp::x86::V4::try_new().map(Arch::V4));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        paths.push(Arch::new());
-        paths
-    }
-}

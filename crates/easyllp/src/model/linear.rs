@@ -1,6 +1,6 @@
 //! A linear model: scores = x·W + b, plus a weight for each category a row shows.
 
-use super::{Block, Gradient, Model, Parameters, Updates};
+use super::{Block, Gradient, Model, Parameters, Pass, Updates, check_size};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Error, Result, check_length};
 use crate::kernel::{Onto, product};
@@ -51,15 +51,8 @@ impl LinearModel {
                 expected: "one that fits in 32 bits",
             })?;
         }
-        // More numbers than any machine holds are a mistake, and no allocation should be tried for them.
-        if n_dense.checked_mul(n_scores).is_none_or(|n_weights| n_weights > 1 << 40) {
-            let value = n_dense.to_string();
-            return Err(Error::Setting {
-                name: "number of dense features",
-                value,
-                expected: "one that fits in memory",
-            });
-        }
+        check_size("number of dense weights", n_dense, n_scores)?;
+        check_size("number of category weights", n_categories as usize, n_scores)?;
         let block = |name, n_lines, updates, decays| {
             Block::new(name, Array2::zeros((n_lines, n_scores)), updates, decays)
         };
@@ -124,7 +117,7 @@ impl Model for LinearModel {
         &mut self.parameters
     }
 
-    fn forward(&self, rows: &RowBatch, (): &mut (), mut scores: ArrayViewMut2<f32>) {
+    fn forward(&self, rows: &RowBatch, _: Pass, (): &mut (), mut scores: ArrayViewMut2<f32>) {
         scores.assign(&self.intercept());
         product(rows.dense, self.weights(), Onto::Add, scores.view_mut());
         if !self.field_starts.is_empty() {
@@ -137,9 +130,10 @@ impl Model for LinearModel {
         }
     }
 
-    fn backward(&self, rows: &RowBatch, (): &(), dscores: ArrayView2<f32>, gradient: &mut Gradient) {
-        product(rows.dense.t(), dscores, Onto::Add, gradient.dense_mut(WEIGHTS).view_mut());
+    fn backward(&self, rows: &RowBatch, (): &mut (), dscores: ArrayView2<f32>, gradient: &mut Gradient) {
+        product(rows.dense.t(), dscores, Onto::Overwrite, gradient.dense_mut(WEIGHTS).view_mut());
         let mut intercept = gradient.dense_mut(INTERCEPT).row_mut(0);
+        intercept.fill(0.0);
         for dscore in dscores.rows() {
             intercept += &dscore;
         }
@@ -197,13 +191,13 @@ mod tests {
         let batch = rows.batch(0..4);
         let loss_and_slopes = |model: &LinearModel| {
             let mut scores = Array2::zeros((4, 3));
-            model.forward(&batch, &mut (), scores.view_mut());
+            model.forward(&batch, Pass::Score, &mut (), scores.view_mut());
             let mut dscores = Array2::zeros((4, 3));
             let loss = Softmax.corrected_batch(scores.view(), targets.view(), dscores.view_mut());
             (loss, dscores)
         };
         let mut gradient = model.parameters.zero_gradient();
-        model.backward(&batch, &(), loss_and_slopes(&model).1.view(), &mut gradient);
+        model.backward(&batch, &mut (), loss_and_slopes(&model).1.view(), &mut gradient);
         for (block, gradient) in gradient.0.iter().enumerate() {
             let gradient = match gradient {
                 BlockGradient::Dense(values) => values.clone(),

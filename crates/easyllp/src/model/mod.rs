@@ -1,22 +1,31 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
+mod dense;
 mod linear;
+mod mlp;
 mod objective;
 mod parameters;
+mod pass;
 
+pub use crate::kernel::Activation;
+pub use dense::Hidden;
 pub use linear::LinearModel;
+pub use mlp::{Mlp, MlpTape};
 pub(crate) use objective::Objective;
 pub(crate) use parameters::BlockGradient;
 pub use parameters::{Block, Gradient, Parameters, Touched, Updates};
+pub(crate) use pass::Draws;
+pub use pass::Pass;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rows::{RowBatch, Rows};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
 /// Anything that scores rows and takes back the derivative of a loss in the scores.
 pub trait Model: Sync {
-    /// What `backward` needs to know of `forward`. The caller owns it, so that threads share the model itself.
+    /// What `backward` needs to know of `forward`, and scratch for both. The caller owns it, so that threads share the
+    /// model itself, and hands it in again: what was allocated for one batch serves the next.
     type Tape: Default + Send;
 
     /// How many scores a row gets: one for two classes, else one a class.
@@ -32,10 +41,17 @@ pub trait Model: Sync {
     fn parameters_mut(&mut self) -> &mut Parameters;
 
     /// Scores of a batch: a line a row, [`n_scores`](Self::n_scores) columns.
-    fn forward(&self, rows: &RowBatch, tape: &mut Self::Tape, scores: ArrayViewMut2<f32>);
+    fn forward(&self, rows: &RowBatch, pass: Pass, tape: &mut Self::Tape, scores: ArrayViewMut2<f32>);
 
-    /// Adds to `gradient` what the batch contributes, from the derivative of the loss in its scores.
-    fn backward(&self, rows: &RowBatch, tape: &Self::Tape, dscores: ArrayView2<f32>, gradient: &mut Gradient);
+    /// Writes the batch's gradient, from the derivative of the loss in its scores and from the tape that a pass to learn
+    /// has left. Every dense block is overwritten, whatever it held; blocks of touched lines come empty.
+    fn backward(
+        &self,
+        rows: &RowBatch,
+        tape: &mut Self::Tape,
+        dscores: ArrayView2<f32>,
+        gradient: &mut Gradient,
+    );
 
     /// The model as a linear one, where it is one: what L-BFGS asks for.
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {
@@ -48,13 +64,24 @@ pub trait Model: Sync {
         const CHUNK: usize = 1024;
         self.check(rows)?;
         let mut scores = Array2::zeros((rows.n_rows(), self.n_scores()));
-        scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each(
-            |(chunk, scores)| {
+        scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each_init(
+            Self::Tape::default,
+            |tape, (chunk, scores)| {
                 let start = chunk * CHUNK;
                 let batch = rows.batch(start..start + scores.nrows());
-                self.forward(&batch, &mut Self::Tape::default(), scores);
+                self.forward(&batch, Pass::Score, tape, scores);
             },
         );
         Ok(scores)
     }
+}
+
+/// Refuses a matrix with more numbers than any machine holds: that is a mistake, and no allocation should be tried.
+pub(crate) fn check_size(name: &'static str, n_lines: usize, n_columns: usize) -> Result<()> {
+    if n_lines.checked_mul(n_columns).is_some_and(|n_numbers| n_numbers <= 1 << 40) {
+        return Ok(());
+    }
+    Err(Error::Setting {
+        name, value: format!("{n_lines}·{n_columns}"), expected: "one that fits in memory"
+    })
 }

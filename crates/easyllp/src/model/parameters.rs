@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result, check_length};
 use ndarray::{Array2, ArrayView2};
+use std::borrow::Cow;
 
 /// How a block's gradient comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum Updates {
 /// One matrix of parameters, contiguous by lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) values: Array2<f32>,
     pub(crate) updates: Updates,
     pub(crate) decays: bool,
@@ -24,13 +25,18 @@ pub struct Block {
 impl Block {
     /// A block of parameters under the name by which it is stored and shown. Weight decay and l2 are for weights, not
     /// for intercepts: `decays` says which this is.
-    pub fn new(name: &'static str, values: Array2<f32>, updates: Updates, decays: bool) -> Self {
-        Self { name, values: values.as_standard_layout().into_owned(), updates, decays }
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        values: Array2<f32>,
+        updates: Updates,
+        decays: bool,
+    ) -> Self {
+        Self { name: name.into(), values: values.as_standard_layout().into_owned(), updates, decays }
     }
 
     /// What the block is.
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The parameters.
@@ -43,7 +49,8 @@ impl Block {
         check_length("lines of a block", self.values.nrows(), values.nrows())?;
         check_length("columns of a block", self.values.ncols(), values.ncols())?;
         if let Some(((line, column), &value)) = values.indexed_iter().find(|(_, value)| !value.is_finite()) {
-            return Err(Error::ParameterNotFinite { block: self.name, line, column, value });
+            let block = self.name.clone().into_owned();
+            return Err(Error::ParameterNotFinite { block, line, column, value });
         }
         self.values.assign(&values);
         Ok(())
@@ -136,12 +143,11 @@ impl Gradient {
         }
     }
 
-    /// Back to zero, at the cost of what was touched.
-    pub(crate) fn clear(&mut self) {
+    /// No line touched; dense blocks stay as they are, to be overwritten.
+    pub(crate) fn clear_touched(&mut self) {
         for block in &mut self.0 {
-            match block {
-                BlockGradient::Dense(values) => values.fill(0.0),
-                BlockGradient::Touched(lines) => lines.clear(),
+            if let BlockGradient::Touched(lines) = block {
+                lines.clear();
             }
         }
     }

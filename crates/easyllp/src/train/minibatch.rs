@@ -8,11 +8,12 @@ use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
-use crate::model::{Gradient, Model};
+use crate::model::{Draws, Gradient, Model, Pass};
 use crate::optim::{Adam, AdamState};
 use crate::rows::{RowBuffer, Rows};
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, s};
+use rand::RngExt;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -35,6 +36,8 @@ pub(super) fn fit<M: Model>(
     settings.check()?;
     let mut order = rule.rows();
     let mut rng = stream(seed, Stream::Shuffle);
+    let draws = Draws::new(stream(seed, Stream::Dropout).random());
+    let mut chunks_done = 0;
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
     let batch_size = settings.batch_size.min(order.len());
     let mut chunks: Vec<Chunk<M>> =
@@ -51,6 +54,10 @@ pub(super) fn fit<M: Model>(
         let mut rows_done = 0;
         for (batch, members) in order.chunks(batch_size).enumerate() {
             let n_chunks = members.len().div_ceil(CHUNK);
+            for (chunk, number) in chunks[..n_chunks].iter_mut().zip(chunks_done..) {
+                chunk.draw = draws.of_chunk(number);
+            }
+            chunks_done += n_chunks as u64;
             let work = |(chunk, members): (&mut Chunk<M>, &[u32])| {
                 chunk.learn(&*model, rows, members, &targets, loss);
             };
@@ -104,6 +111,7 @@ struct Chunk<M: Model> {
     tape: M::Tape,
     gradient: Gradient,
     loss: f64,
+    draw: u64,
 }
 
 impl<M: Model> Chunk<M> {
@@ -117,6 +125,7 @@ impl<M: Model> Chunk<M> {
             tape: M::Tape::default(),
             gradient: model.parameters().zero_gradient(),
             loss: 0.0,
+            draw: 0,
         }
     }
 
@@ -127,11 +136,12 @@ impl<M: Model> Chunk<M> {
         for (&row, mut line) in members.iter().zip(self.targets.rows_mut()) {
             line.assign(&targets.values().row(row as usize));
         }
-        model.forward(&batch, &mut self.tape, self.scores.slice_mut(here));
+        let pass = Pass::Learn { draw: self.draw };
+        model.forward(&batch, pass, &mut self.tape, self.scores.slice_mut(here));
         let mut dscores = self.dscores.slice_mut(here);
         self.loss =
             loss.corrected_batch(self.scores.slice(here), self.targets.slice(here), dscores.view_mut());
-        self.gradient.clear();
-        model.backward(&batch, &self.tape, dscores.view(), &mut self.gradient);
+        self.gradient.clear_touched();
+        model.backward(&batch, &mut self.tape, dscores.view(), &mut self.gradient);
     }
 }

@@ -1,8 +1,8 @@
 //! The fast loops against the plain ones, with every kind of vector that the machine has.
 
 use super::*;
+use crate::kernel::every_arch;
 use crate::kernel::plane::tests::{image, numbers};
-use crate::kernel::vector::tests::paths;
 use proptest::prelude::*;
 
 /// Every product of the convolution once: calls with the places of input, weight and output.
@@ -99,7 +99,7 @@ proptest! {
             }
         }
 
-        for arch in paths() {
+        for arch in every_arch() {
             let mut packed = PackedWeights::default();
             packed.pack(arch, &form, &weights, &bias);
             let mut got = vec![0.0; form.output.len()];
@@ -146,7 +146,7 @@ fn speed() {
         let form = Convolution { kernel, stride: 1, input, output: Plane::bare(to, windows, windows) };
         let (x, dy) = (image(&form.input, 1), image(&form.output, 4));
         let (mut y, mut dx) = (vec![0.0; form.output.len()], vec![0.0; form.input.len()]);
-        for arch in paths().into_iter().skip(1) {
+        for arch in every_arch().into_iter().skip(1) {
             let mut packed = PackedWeights::default();
             packed.pack(arch, &form, &numbers(form.window() * to, 2), &numbers(to, 3));
             let mut sums = WeightSums::default();
