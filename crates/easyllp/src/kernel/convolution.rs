@@ -120,6 +120,14 @@ impl PackedWeights {
     }
 }
 
+#[cfg(test)]
+impl PackedWeights {
+    /// Where its first buffer is.
+    pub(crate) fn place(&self) -> *const f32 {
+        self.forward.as_ptr()
+    }
+}
+
 /// Gradients of weights and bias, summed over images: `[ky, kx, in][out]` in vectors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WeightSums {
@@ -137,13 +145,18 @@ impl WeightSums {
         self.bias.resize(wide_out, 0.0);
     }
 
-    /// Adds the sums to a gradient of weights `[ky, kx, in][out]` and bias `[out]`.
-    pub(crate) fn add_to(&self, weights: &mut [f32], bias: &mut [f32]) {
-        let n_out = bias.len();
-        let lines = weights.chunks_exact_mut(n_out).zip(self.weights.chunks_exact(self.bias.len()));
-        for (line, sums) in lines.chain([(bias, &self.bias[..])]) {
-            line.iter_mut().zip(sums).for_each(|(value, sum)| *value += sum);
+    /// Copies the sums to a gradient of weights `[ky, kx, in][out]`.
+    pub(crate) fn write_weights(&self, weights: &mut [f32]) {
+        let wide_out = self.bias.len();
+        let n_out = weights.len() / (self.weights.len() / wide_out);
+        for (line, sums) in weights.chunks_exact_mut(n_out).zip(self.weights.chunks_exact(wide_out)) {
+            line.copy_from_slice(&sums[..n_out]);
         }
+    }
+
+    /// Copies the sums to a gradient of the bias `[out]`.
+    pub(crate) fn write_bias(&self, bias: &mut [f32]) {
+        bias.copy_from_slice(&self.bias[..bias.len()]);
     }
 }
 

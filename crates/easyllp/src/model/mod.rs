@@ -1,5 +1,6 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
+mod cnn;
 mod dense;
 mod linear;
 mod mlp;
@@ -8,6 +9,7 @@ mod parameters;
 mod pass;
 
 pub use crate::kernel::Activation;
+pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
 pub use dense::Hidden;
 pub use linear::LinearModel;
 pub use mlp::{Mlp, MlpTape};
