@@ -17,7 +17,8 @@ const EPOCHS: usize = 5;
 
 fn main() -> easyllp::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let argument = |place: usize, default: &str| arguments.get(place).map_or(default, String::as_str).to_owned();
+    let argument =
+        |place: usize, default: &str| arguments.get(place).map_or(default, String::as_str).to_owned();
     let (layers, image) = (argument(0, "mnist").parse()?, argument(1, "1x28x28").parse()?);
     let n_rows: usize = argument(2, "12000").parse().expect("a number of images");
     let most_threads: usize = argument(3, "2").parse().expect("a number of threads");

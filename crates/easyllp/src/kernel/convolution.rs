@@ -14,7 +14,7 @@
 
 use super::plane::Plane;
 use super::tile::{Factors, MOST_VECTORS, Tiled, run, run_lines, tile};
-use super::vector::{add, load, store};
+use super::vector::{Part, add, load, store};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers of input and output that a weight gradient works on at a time, so that they stay in the first-level cache.
@@ -99,7 +99,11 @@ impl PackedWeights {
     pub(crate) fn pack(&mut self, arch: Arch, form: &Convolution, weights: &[f32], bias: &[f32]) {
         let n_out = form.output.channels;
         let window_line = form.window_line();
-        assert_eq!(weights.len(), form.window() * n_out, "a weight for each number of a window and output channel");
+        assert_eq!(
+            weights.len(),
+            form.window() * n_out,
+            "a weight for each number of a window and output channel"
+        );
         assert_eq!(bias.len(), n_out, "a bias for each output channel");
         let lanes = lanes(arch);
         let (wide_out, wide_line) = (n_out.next_multiple_of(lanes), window_line.next_multiple_of(lanes));
@@ -221,8 +225,9 @@ impl<S: Simd> Tiled<S> for Forward<'_> {
         let first = form.output.pixel(self.y, line);
         for v in 0..V {
             let start = (vector + v) * S::F32_LANES;
-            let bias = load(simd, &self.weights.bias[start..], S::F32_LANES);
+            let bias = load(simd, &self.weights.bias[start..], Part::all(simd));
             let zero = simd.splat_f32s(0.0);
+            let part = Part::first(simd, n_out - start);
             for (p, sums) in sums.iter().enumerate() {
                 let value = simd.add_f32s(sums[v], bias);
                 // Not the larger of the two, which would turn what is not a number into 0 and hide a training that ran away.
@@ -232,7 +237,7 @@ impl<S: Simd> Tiled<S> for Forward<'_> {
                     value
                 };
                 let here = first + p * n_out + start;
-                store(simd, &mut self.output[here..], S::F32_LANES.min(n_out - start), value);
+                store(simd, &mut self.output[here..], part, value);
             }
         }
     }
@@ -296,7 +301,7 @@ impl<S: Simd> Tiled<S> for InputGradient<'_> {
             for (v, &sum) in sums.iter().enumerate() {
                 let start = (vector + v) * S::F32_LANES;
                 let here = first + p * stride * input.channels + start;
-                add(simd, &mut self.dinput[here..], S::F32_LANES.min(window_line - start), sum);
+                add(simd, &mut self.dinput[here..], Part::first(simd, window_line - start), sum);
             }
         }
     }
@@ -340,14 +345,14 @@ impl WeightGradient<'_> {
         let output = self.form.output;
         for (vector, bias) in self.gradient.bias.chunks_exact_mut(S::F32_LANES).enumerate() {
             let start = vector * S::F32_LANES;
-            let n = S::F32_LANES.min(output.channels - start);
+            let part = Part::first(simd, output.channels - start);
             let mut sum = simd.splat_f32s(0.0);
             for y in 0..output.height {
                 for pixel in self.doutput[output.inside(y)].chunks_exact(output.channels) {
-                    sum = simd.add_f32s(sum, load(simd, &pixel[start..], n));
+                    sum = simd.add_f32s(sum, load(simd, &pixel[start..], part));
                 }
             }
-            add(simd, bias, S::F32_LANES, sum);
+            add(simd, bias, Part::all(simd), sum);
         }
     }
 }
@@ -376,7 +381,7 @@ impl<S: Simd> Tiled<S> for WeightGradient<'_> {
         for (p, sums) in sums.iter().enumerate() {
             for (v, &sum) in sums.iter().enumerate() {
                 let here = (first + p) * wide_out + (vector + v) * S::F32_LANES;
-                add(simd, &mut self.gradient.weights[here..], S::F32_LANES, sum);
+                add(simd, &mut self.gradient.weights[here..], Part::all(simd), sum);
             }
         }
     }

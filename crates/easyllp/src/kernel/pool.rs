@@ -1,7 +1,7 @@
 //! Pooling: one number for each channel of a window of pixels, its largest or its mean.
 
 use super::plane::Plane;
-use super::vector::{add, load, store};
+use super::vector::{Part, add, load, store};
 use pulp::{Arch, Simd, WithSimd};
 
 /// What stands for a window.
@@ -77,11 +77,11 @@ impl Pool {
         }
     }
 
-    /// Calls with the start and the length of each vector of a pixel's channels.
+    /// Calls with the start of each vector of a pixel's channels, and how much of it is meant.
     #[inline(always)]
-    fn for_each_vector<S: Simd>(&self, mut visit: impl FnMut(usize, usize)) {
+    fn for_each_vector<S: Simd>(&self, simd: S, mut visit: impl FnMut(usize, Part<S>)) {
         for start in (0..self.input.channels).step_by(S::F32_LANES) {
-            visit(start, S::F32_LANES.min(self.input.channels - start));
+            visit(start, Part::first(simd, self.input.channels - start));
         }
     }
 
@@ -105,11 +105,12 @@ impl WithSimd for Forward<'_> {
         form.for_each_window(
             #[inline(always)]
             |pixel, window| {
-                form.for_each_vector::<S>(
+                form.for_each_vector(
+                    simd,
                     #[inline(always)]
-                    |start, n| {
+                    |start, part| {
                         let first = match form.summary {
-                            Summary::Max => load(simd, &input[window + start..], n),
+                            Summary::Max => load(simd, &input[window + start..], part),
                             Summary::Mean => simd.splat_f32s(0.0),
                         };
                         let mut summary = first;
@@ -117,7 +118,7 @@ impl WithSimd for Forward<'_> {
                             window,
                             #[inline(always)]
                             |place| {
-                                let value = load(simd, &input[place + start..], n);
+                                let value = load(simd, &input[place + start..], part);
                                 summary = match form.summary {
                                     Summary::Max => simd.max_f32s(summary, value),
                                     Summary::Mean => simd.add_f32s(summary, value),
@@ -127,7 +128,7 @@ impl WithSimd for Forward<'_> {
                         if form.summary == Summary::Mean {
                             summary = simd.mul_f32s(summary, simd.splat_f32s(form.share()));
                         }
-                        store(simd, &mut output[pixel + start..], n, summary);
+                        store(simd, &mut output[pixel + start..], part, summary);
                     },
                 );
             },
@@ -155,11 +156,12 @@ impl WithSimd for Backward<'_> {
         form.for_each_window(
             #[inline(always)]
             |pixel, window| {
-                form.for_each_vector::<S>(
+                form.for_each_vector(
+                    simd,
                     #[inline(always)]
-                    |start, n| {
-                        let largest = load(simd, &output[pixel + start..], n);
-                        let mut slope = load(simd, &doutput[pixel + start..], n);
+                    |start, part| {
+                        let largest = load(simd, &output[pixel + start..], part);
+                        let mut slope = load(simd, &doutput[pixel + start..], part);
                         if relu {
                             slope = simd.select_f32s(simd.greater_than_f32s(largest, zero), slope, zero);
                         }
@@ -172,13 +174,13 @@ impl WithSimd for Backward<'_> {
                             |place| {
                                 let mut here = slope;
                                 if form.summary == Summary::Max {
-                                    let value = load(simd, &input[place + start..], n);
+                                    let value = load(simd, &input[place + start..], part);
                                     let hit = simd.equal_f32s(value, largest);
                                     here = simd.select_f32s(hit, slope, zero);
                                     slope = simd.select_f32s(hit, zero, slope);
                                 }
                                 let to = &mut dinput[place + start..];
-                                if exact { store(simd, to, n, here) } else { add(simd, to, n, here) }
+                                if exact { store(simd, to, part, here) } else { add(simd, to, part, here) }
                             },
                         );
                     },

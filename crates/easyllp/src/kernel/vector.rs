@@ -1,29 +1,62 @@
 //! Vectors to and from memory, of which the last of a line may be short.
 
-use pulp::Simd;
+use pulp::{MemMask, Simd};
 
-/// Reads `n` numbers into a vector, and zeros behind them.
-#[inline(always)]
-pub(super) fn load<S: Simd>(simd: S, from: &[f32], n: usize) -> S::f32s {
-    if n == S::F32_LANES {
-        S::as_simd_f32s(&from[..S::F32_LANES]).0[0]
-    } else {
-        simd.partial_load_f32s(&from[..n])
+/// How much of a vector is meant: all, or its first numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Part<S: Simd> {
+    n: usize,
+    mask: MemMask<S::m32s>,
+}
+
+impl<S: Simd> Part<S> {
+    /// The first `n` numbers, or all if a vector has fewer.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "vectors have a few numbers")]
+    pub(super) fn first(simd: S, n: usize) -> Self {
+        let n = n.min(S::F32_LANES);
+        // The mask alone: what pulp has beside it makes a call of every load.
+        Self { n, mask: MemMask::new(simd.mask_between_m32s(0, n as u32).mask()) }
+    }
+
+    /// All of a vector.
+    #[inline(always)]
+    pub(super) fn all(simd: S) -> Self {
+        Self::first(simd, S::F32_LANES)
     }
 }
 
-/// Writes the first `n` numbers of a vector.
+/// Reads a part of a vector, and zeros behind it.
 #[inline(always)]
-pub(super) fn store<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
-    if n == S::F32_LANES {
+pub(super) fn load<S: Simd>(simd: S, from: &[f32], part: Part<S>) -> S::f32s {
+    if part.n == S::F32_LANES {
+        return S::as_simd_f32s(&from[..S::F32_LANES]).0[0];
+    }
+    let from = &from[..part.n];
+    #[expect(unsafe_code, reason = "pulp's safe way is a call for every load")]
+    // SAFETY: the mask lets the first `n` numbers through, and there are that many.
+    unsafe {
+        simd.mask_load_ptr_f32s(part.mask, from.as_ptr())
+    }
+}
+
+/// Writes a part of a vector.
+#[inline(always)]
+pub(super) fn store<S: Simd>(simd: S, to: &mut [f32], part: Part<S>, value: S::f32s) {
+    if part.n == S::F32_LANES {
         S::as_mut_simd_f32s(&mut to[..S::F32_LANES]).0[0] = value;
-    } else {
-        simd.partial_store_f32s(&mut to[..n], value);
+        return;
+    }
+    let to = &mut to[..part.n];
+    #[expect(unsafe_code, reason = "pulp's safe way is a call for every store")]
+    // SAFETY: the mask lets the first `n` numbers through, and there is room for that many.
+    unsafe {
+        simd.mask_store_ptr_f32s(part.mask, to.as_mut_ptr(), value);
     }
 }
 
-/// Adds the first `n` numbers of a vector.
+/// Adds a part of a vector.
 #[inline(always)]
-pub(super) fn add<S: Simd>(simd: S, to: &mut [f32], n: usize, value: S::f32s) {
-    store(simd, to, n, simd.add_f32s(load(simd, to, n), value));
+pub(super) fn add<S: Simd>(simd: S, to: &mut [f32], part: Part<S>, value: S::f32s) {
+    store(simd, to, part, simd.add_f32s(load(simd, to, part), value));
 }

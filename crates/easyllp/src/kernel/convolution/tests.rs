@@ -29,9 +29,10 @@ fn for_each_product(form: &Convolution, mut visit: impl FnMut(usize, usize, usiz
 
 fn close(got: &[f32], expected: &[f64]) -> bool {
     got.len() == expected.len()
-        && got.iter().zip(expected).all(|(&got, &expected)| {
-            (f64::from(got) - expected).abs() < 2e-5 * (1.0 + expected.abs())
-        })
+        && got
+            .iter()
+            .zip(expected)
+            .all(|(&got, &expected)| (f64::from(got) - expected).abs() < 2e-5 * (1.0 + expected.abs()))
 }
 
 prop_compose! {
@@ -142,7 +143,8 @@ fn speed() {
         if only.is_some_and(|only| only != i) {
             continue;
         }
-        let input = Plane { channels: from, height: size, width: size, before: border / 2, after: border / 2 };
+        let input =
+            Plane { channels: from, height: size, width: size, before: border / 2, after: border / 2 };
         let windows = size + border + 1 - kernel;
         let form = Convolution { kernel, stride: 1, input, output: Plane::bare(to, windows, windows) };
         let (x, dy) = (image(&form.input, 1), image(&form.output, 4));

@@ -92,8 +92,7 @@ impl Architecture {
     pub const MNIST: &str = "conv5x8 relu pool2 conv5x16 relu pool2 fc120 relu fc84 relu";
 
     /// The network named `cifar`: three convolutions of 3 × 3, for small colour images.
-    pub const CIFAR: &str =
-        "conv3x32:same relu conv3x32:same relu pool2 conv3x64:same relu pool2 fc128 relu";
+    pub const CIFAR: &str = "conv3x32:same relu conv3x32:same relu pool2 conv3x64:same relu pool2 fc128 relu";
 
     /// More layers than any network has: each must be stored and trained.
     const MOST_LAYERS: usize = 1000;
@@ -111,10 +110,8 @@ impl Architecture {
             });
         }
         for (place, layer) in layers.iter().enumerate() {
-            layer.check().and_then(|()| follows(&layers[..place], *layer)).map_err(|reason| Error::BadLayer {
-                layer: place + 1,
-                text: layer.to_string(),
-                reason: reason.into(),
+            layer.check().and_then(|()| follows(&layers[..place], *layer)).map_err(|reason| {
+                Error::BadLayer { layer: place + 1, text: layer.to_string(), reason: reason.into() }
             })?;
         }
         let architecture = Self(layers);
@@ -347,7 +344,10 @@ mod tests {
             ("dropoutNaN", "below 1"),
             ("relu", "layer 1, `relu`: an activation stands directly behind"),
             ("conv3x3 pool2 relu", "layer 3, `relu`: an activation stands directly behind"),
-            ("fc3 relu conv3x3", "layer 3, `conv3x3`: behind a fully connected layer there is no image any more"),
+            (
+                "fc3 relu conv3x3",
+                "layer 3, `conv3x3`: behind a fully connected layer there is no image any more",
+            ),
             ("fc3 relu pool2", "layer 3, `pool2`: behind a fully"),
             ("conv3x3 fc3", "layer 2, `fc3`: a fully connected layer needs an activation"),
             ("fc3 relu fc4 tanh", "layer 3, `fc4`: all fully connected layers have the same activation"),

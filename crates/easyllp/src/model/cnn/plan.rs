@@ -189,10 +189,22 @@ mod tests {
         for (architecture, image, expected) in [
             ("conv5x8 pool2 conv5x8", "1x12x12", "layer 3, `conv5x8`: windows of 5 x 5 do not fit in 8x4x4"),
             ("conv3x8 relu pool9", "1x10x11", "layer 3, `pool9`: windows of 9 x 9 do not fit in 8x8x9"),
-            ("conv1x99999999999", "1x10x11", "layer 1, `conv1x99999999999`: its output would be 99999999999x10x11"),
-            ("conv99999999999x1:same", "1x4x4", "layer 1, `conv99999999999x1:same`: its padded input would be"),
+            (
+                "conv1x99999999999",
+                "1x10x11",
+                "layer 1, `conv1x99999999999`: its output would be 99999999999x10x11",
+            ),
+            (
+                "conv99999999999x1:same",
+                "1x4x4",
+                "layer 1, `conv99999999999x1:same`: its padded input would be",
+            ),
             ("conv18446744073709551615x1:same", "1x4x4", "do not fit in 1x4x4"),
-            ("conv1x9999999 conv1x9999999", "1x1x1", "layer 2, `conv1x9999999`: its weights would be more than"),
+            (
+                "conv1x9999999 conv1x9999999",
+                "1x1x1",
+                "layer 2, `conv1x9999999`: its weights would be more than",
+            ),
         ] {
             let error = plan(architecture, image).unwrap_err().to_string();
             assert!(error.starts_with(expected) || error.ends_with(expected), "{architecture}: {error}");

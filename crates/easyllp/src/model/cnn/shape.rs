@@ -76,7 +76,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_shape() {
-        for text in ["", "28x28", "1x28x28x1", "1x28x", "1x0x28", "-1x2x2", "99999999999x99999999999x99999999999"] {
+        for text in
+            ["", "28x28", "1x28x28x1", "1x28x", "1x0x28", "-1x2x2", "99999999999x99999999999x99999999999"]
+        {
             assert!(text.parse::<ImageShape>().is_err(), "{text}");
         }
         let error = "28x28".parse::<ImageShape>().unwrap_err().to_string();

@@ -193,7 +193,8 @@ fn learns_what_a_linear_model_cannot() {
     let loss = LossName::Logistic.training().unwrap();
     trainer.fit(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss).unwrap();
     let scores = model.scores(&rows).unwrap();
-    let right = labels.iter().zip(scores.column(0)).filter(|(label, score)| (**label == 1) == (**score > 0.0));
+    let right =
+        labels.iter().zip(scores.column(0)).filter(|(label, score)| (**label == 1) == (**score > 0.0));
     assert!(right.count() as f64 / n_rows as f64 > 0.97);
 }
 
@@ -207,9 +208,8 @@ fn refuses_rows_of_another_form() {
     );
     let rows = Rows::new(Array2::<f32>::zeros((2, 64)), Array2::zeros((2, 1)), vec![1]).unwrap();
     assert!(matches!(model.scores(&rows), Err(Error::Shape { what: "categorical fields", .. })));
-    let new = |layers: &str, n_classes| {
-        Cnn::new(&layers.parse().unwrap(), "1x8x8".parse().unwrap(), n_classes, 0)
-    };
+    let new =
+        |layers: &str, n_classes| Cnn::new(&layers.parse().unwrap(), "1x8x8".parse().unwrap(), n_classes, 0);
     assert!(new("conv3x5", 1).is_err());
     assert!(new("conv9x5", 2).unwrap_err().to_string().starts_with("layer 1, `conv9x5`"));
     assert!(new("fc99999999999999 relu", 2).is_err());
