@@ -12,13 +12,14 @@
 //! The input gradient adds whole lines of windows where they overlap. It so meets no border, however the kernel, the
 //! stride and the padding are, and its vectors are filled even if there are few input channels.
 
+use super::buffer::Buffer;
 use super::plane::Plane;
-use super::tile::{Factors, MOST_VECTORS, Tiled, run, run_lines, tile};
-use super::vector::{Part, add, load, store};
+use super::tile::{Factors, Tiled, blocks, run_lines, tile};
+use super::vector::{Part, add, add_lines, load, store_lines};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers of input and output that a weight gradient works on at a time, so that they stay in the first-level cache.
-const NEAR: usize = 6 << 10;
+const NEAR: usize = 8 << 10;
 
 /// The form of a convolution with a square kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,15 @@ impl Convolution {
         y * self.stride * self.input.line() + x * self.stride * self.input.channels
     }
 
+    /// Half a vector of output channels is done better by vectors of half the width: they are read twice as fast.
+    fn suited(&self, arch: Arch) -> Arch {
+        #[cfg(target_arch = "x86_64")]
+        if let (Arch::V4(_), 0..=8, Some(half)) = (arch, self.output.channels, pulp::x86::V3::try_new()) {
+            return Arch::V3(half);
+        }
+        arch
+    }
+
     /// The output from the input; with `relu` what is negative becomes 0.
     pub(crate) fn forward(
         &self,
@@ -58,7 +68,7 @@ impl Convolution {
         input: &[f32],
         output: &mut [f32],
     ) {
-        arch.dispatch(Forward { form: *self, weights, relu, input, output, y: 0 });
+        self.suited(arch).dispatch(Forward { form: *self, weights, relu, input, output, y: 0 });
     }
 
     /// Adds to the gradient of the input, in the form of the input and over its border too, that of the output.
@@ -69,7 +79,7 @@ impl Convolution {
         doutput: &[f32],
         dinput: &mut [f32],
     ) {
-        arch.dispatch(InputGradient { form: *self, weights, doutput, dinput, y: 0 });
+        self.suited(arch).dispatch(InputGradient { form: *self, weights, doutput, dinput, y: 0 });
     }
 
     /// Adds to the gradient of weights and bias.
@@ -80,18 +90,25 @@ impl Convolution {
         doutput: &[f32],
         gradient: &mut WeightSums,
     ) {
-        arch.dispatch(WeightGradient { form: *self, input, doutput, gradient, lines: 0..0, ky: 0 });
+        self.suited(arch).dispatch(WeightGradient {
+            form: *self,
+            input,
+            doutput,
+            gradient,
+            lines: 0..0,
+            ky: 0,
+        });
     }
 }
 
 /// The weights of a convolution as its loops read them: in vectors, what is missing from the last being 0.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct PackedWeights {
     /// `[ky][kx, in][out]`
-    forward: Vec<f32>,
+    forward: Buffer,
     /// `[ky][out][kx, in]`
-    backward: Vec<f32>,
-    bias: Vec<f32>,
+    backward: Buffer,
+    bias: Buffer,
 }
 
 impl PackedWeights {
@@ -105,11 +122,11 @@ impl PackedWeights {
             "a weight for each number of a window and output channel"
         );
         assert_eq!(bias.len(), n_out, "a bias for each output channel");
-        let lanes = lanes(arch);
+        let lanes = lanes(form.suited(arch));
         let (wide_out, wide_line) = (n_out.next_multiple_of(lanes), window_line.next_multiple_of(lanes));
-        self.forward.resize(form.window() * wide_out, 0.0);
-        self.backward.resize(form.kernel * n_out * wide_line, 0.0);
-        self.bias.resize(wide_out, 0.0);
+        self.forward.grow(form.window() * wide_out);
+        self.backward.grow(form.kernel * n_out * wide_line);
+        self.bias.grow(wide_out);
         self.bias[..n_out].copy_from_slice(bias);
         for (wide, line) in self.forward.chunks_exact_mut(wide_out).zip(weights.chunks_exact(n_out)) {
             wide[..n_out].copy_from_slice(line);
@@ -133,20 +150,20 @@ impl PackedWeights {
 }
 
 /// Gradients of weights and bias, summed over images: `[ky, kx, in][out]` in vectors.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct WeightSums {
-    weights: Vec<f32>,
-    bias: Vec<f32>,
+    weights: Buffer,
+    bias: Buffer,
 }
 
 impl WeightSums {
     /// Zeros for a convolution of this form.
     pub(crate) fn clear(&mut self, arch: Arch, form: &Convolution) {
-        let wide_out = form.output.channels.next_multiple_of(lanes(arch));
-        self.weights.clear();
-        self.weights.resize(form.window() * wide_out, 0.0);
-        self.bias.clear();
-        self.bias.resize(wide_out, 0.0);
+        let wide_out = form.output.channels.next_multiple_of(lanes(form.suited(arch)));
+        self.weights.grow(form.window() * wide_out);
+        self.bias.grow(wide_out);
+        self.weights.fill(0.0);
+        self.bias.fill(0.0);
     }
 
     /// Copies the sums to a gradient of weights `[ky, kx, in][out]`.
@@ -194,10 +211,10 @@ impl WithSimd for Forward<'_> {
     fn with_simd<S: Simd>(mut self, simd: S) {
         let Plane { channels, height, width, .. } = self.form.output;
         let n_vectors = channels.div_ceil(S::F32_LANES);
-        for vector in (0..n_vectors).step_by(MOST_VECTORS) {
+        for (vector, vectors) in blocks::<S>(n_vectors) {
             for y in 0..height {
                 self.y = y;
-                run_lines(simd, &mut self, width, vector, MOST_VECTORS.min(n_vectors - vector));
+                run_lines(simd, &mut self, width, vector, vectors);
             }
         }
     }
@@ -223,22 +240,19 @@ impl<S: Simd> Tiled<S> for Forward<'_> {
         };
         let sums = tile::<S, P, V>(simd, &factors, form.window_start(self.y, line), vector * S::F32_LANES);
         let first = form.output.pixel(self.y, line);
+        let floor = simd.splat_f32s(if self.relu { 0.0 } else { f32::NEG_INFINITY });
         for v in 0..V {
             let start = (vector + v) * S::F32_LANES;
             let bias = load(simd, &self.weights.bias[start..], Part::all(simd));
-            let zero = simd.splat_f32s(0.0);
-            let part = Part::first(simd, n_out - start);
-            for (p, sums) in sums.iter().enumerate() {
-                let value = simd.add_f32s(sums[v], bias);
-                // Not the larger of the two, which would turn what is not a number into 0 and hide a training that ran away.
-                let value = if self.relu {
-                    simd.select_f32s(simd.less_than_f32s(value, zero), zero, value)
-                } else {
-                    value
-                };
-                let here = first + p * n_out + start;
-                store(simd, &mut self.output[here..], part, value);
+            let mut values = [bias; P];
+            for p in 0..P {
+                let value = simd.add_f32s(sums[p][v], bias);
+                // Not the larger of the two, which would turn what is not a number into the floor and hide a training
+                // that ran away.
+                values[p] = simd.select_f32s(simd.less_than_f32s(value, floor), floor, value);
             }
+            let part = Part::first(simd, n_out - start);
+            store_lines(simd, &mut self.output[first + start..], n_out, part, values);
         }
     }
 }
@@ -260,10 +274,10 @@ impl WithSimd for InputGradient<'_> {
         let Plane { height, width, .. } = self.form.output;
         let n_vectors = self.form.window_line().div_ceil(S::F32_LANES);
         let n_lines = (height - 1) * self.form.stride + self.form.kernel;
-        for vector in (0..n_vectors).step_by(MOST_VECTORS) {
+        for (vector, vectors) in blocks::<S>(n_vectors) {
             for y in 0..n_lines {
                 self.y = y;
-                run_lines(simd, &mut self, width, vector, MOST_VECTORS.min(n_vectors - vector));
+                run_lines(simd, &mut self, width, vector, vectors);
             }
         }
     }
@@ -297,12 +311,10 @@ impl<S: Simd> Tiled<S> for InputGradient<'_> {
         let rhs_start = (self.y - first * stride) * n_out * wide_line + vector * S::F32_LANES;
         let sums = tile::<S, P, V>(simd, &factors, output.pixel(first, line), rhs_start);
         let first = self.y * input.line() + line * stride * input.channels;
-        for (p, sums) in sums.iter().enumerate() {
-            for (v, &sum) in sums.iter().enumerate() {
-                let start = (vector + v) * S::F32_LANES;
-                let here = first + p * stride * input.channels + start;
-                add(simd, &mut self.dinput[here..], Part::first(simd, window_line - start), sum);
-            }
+        for v in 0..V {
+            let start = (vector + v) * S::F32_LANES;
+            let (to, part) = (&mut self.dinput[first + start..], Part::first(simd, window_line - start));
+            add_lines(simd, to, stride * input.channels, part, column(&sums, v));
         }
     }
 }
@@ -331,7 +343,9 @@ impl WithSimd for WeightGradient<'_> {
             self.lines = start..output.height.min(start + at_once);
             for ky in 0..kernel {
                 self.ky = ky;
-                run(simd, &mut self, window_line, n_vectors);
+                for (vector, vectors) in blocks::<S>(n_vectors) {
+                    run_lines(simd, &mut self, window_line, vector, vectors);
+                }
             }
         }
         self.bias(simd);
@@ -377,14 +391,22 @@ impl<S: Simd> Tiled<S> for WeightGradient<'_> {
         let lhs_start = (self.lines.start * stride + self.ky) * input.line() + line;
         let rhs_start = output.pixel(self.lines.start, 0) + vector * S::F32_LANES;
         let sums = tile::<S, P, V>(simd, &factors, lhs_start, rhs_start);
-        let first = self.ky * self.form.window_line() + line;
-        for (p, sums) in sums.iter().enumerate() {
-            for (v, &sum) in sums.iter().enumerate() {
-                let here = (first + p) * wide_out + (vector + v) * S::F32_LANES;
-                add(simd, &mut self.gradient.weights[here..], Part::all(simd), sum);
-            }
+        let first = (self.ky * self.form.window_line() + line) * wide_out;
+        for v in 0..V {
+            let to = &mut self.gradient.weights[first + (vector + v) * S::F32_LANES..];
+            add_lines(simd, to, wide_out, Part::all(simd), column(&sums, v));
         }
     }
+}
+
+/// One vector of each line of a tile.
+#[inline(always)]
+fn column<T: Copy, const P: usize, const V: usize>(sums: &[[T; V]; P], v: usize) -> [T; P] {
+    let mut column = [sums[0][v]; P];
+    for p in 0..P {
+        column[p] = sums[p][v];
+    }
+    column
 }
 
 #[cfg(test)]

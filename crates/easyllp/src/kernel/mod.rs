@@ -5,6 +5,7 @@
 //! convolutions, which sum in vectors, give the same bytes on the same kind of machine.
 
 mod activation;
+mod buffer;
 mod convolution;
 mod dropout;
 mod plane;
@@ -16,6 +17,7 @@ mod vector;
 
 pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
+pub(crate) use buffer::Buffer;
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use plane::Plane;

@@ -1,5 +1,7 @@
 //! Where the numbers of an image are: line by line, pixel by pixel, the channels of a pixel side by side.
 
+use super::Buffer;
+
 /// The form of an image in memory, with a border around it.
 ///
 /// Convolutions read the border as if it were image: it holds the zeros of their padding, and nobody writes there.
@@ -39,9 +41,10 @@ impl Plane {
         start..start + self.width * self.channels
     }
 
-    /// Numbers that an image takes, border and slack included.
+    /// Numbers that an image takes, border and slack included: whole cache lines, so that the next one starts on one too.
     pub(crate) fn len(&self) -> usize {
-        (self.before + self.height + self.after) * self.line() + Self::SLACK
+        let n_values = (self.before + self.height + self.after) * self.line();
+        (n_values + Self::SLACK).next_multiple_of(Buffer::LINE)
     }
 
     /// Numbers of the image itself.
@@ -60,8 +63,8 @@ pub(super) mod tests {
     }
 
     /// An image of such numbers, with a border of zeros.
-    pub(in super::super) fn image(plane: &Plane, seed: usize) -> Vec<f32> {
-        let mut values = vec![0.0; plane.len()];
+    pub(in super::super) fn image(plane: &Plane, seed: usize) -> Buffer {
+        let mut values = Buffer::zeros(plane.len());
         let inside = numbers(plane.n_values(), seed);
         for (y, line) in inside.chunks_exact(plane.width * plane.channels).enumerate() {
             values[plane.inside(y)].copy_from_slice(line);

@@ -10,7 +10,7 @@
 use pulp::Simd;
 
 /// Lines that a tile of `V` vectors may have: its sums, the `V` right factors and a left one fill the registers.
-pub(super) const fn most_lines<S: Simd>(vectors: usize) -> usize {
+const fn most_lines<S: Simd>(vectors: usize) -> usize {
     let lines = (S::REGISTER_COUNT - 1 - vectors) / vectors;
     if lines < MOST_LINES { lines } else { MOST_LINES }
 }
@@ -18,8 +18,11 @@ pub(super) const fn most_lines<S: Simd>(vectors: usize) -> usize {
 /// The most lines of any tile.
 const MOST_LINES: usize = 14;
 
-/// Vectors in a line of a tile, at most: enough for one load of a left factor to serve two sums.
-pub(super) const MOST_VECTORS: usize = 2;
+/// Vectors in a line of a tile, at most. A left factor is loaded once for all of them, and loads take as long as sums; but
+/// then fewer lines fit in the registers.
+const fn most_vectors<S: Simd>() -> usize {
+    if S::REGISTER_COUNT < 32 { 2 } else { 3 }
+}
 
 /// The factors of a product, and where the terms of a tile are found in them.
 #[derive(Clone, Copy)]
@@ -93,19 +96,17 @@ pub(super) trait Tiled<S: Simd> {
     fn tile<const P: usize, const V: usize>(&mut self, simd: S, line: usize, vector: usize);
 }
 
-/// Cuts `n_lines` × `n_vectors` into tiles: columns of vectors first, each cut into lines as evenly as may be, since a
-/// narrow rest would keep the registers half empty.
+/// Cuts vectors into blocks for the lines of tiles, as evenly as may be: the first vector of each, and how many.
 #[inline(always)]
-pub(super) fn run<S: Simd>(simd: S, work: &mut impl Tiled<S>, n_lines: usize, n_vectors: usize) {
-    let mut vector = 0;
-    while vector < n_vectors {
-        let vectors = MOST_VECTORS.min(n_vectors - vector);
-        run_lines(simd, work, n_lines, vector, vectors);
-        vector += vectors;
-    }
+pub(super) fn blocks<S: Simd>(n_vectors: usize) -> impl Iterator<Item = (usize, usize)> {
+    let n_blocks = n_vectors.div_ceil(most_vectors::<S>());
+    (0..n_blocks).map(move |block| {
+        let start = block * n_vectors / n_blocks;
+        (start, (block + 1) * n_vectors / n_blocks - start)
+    })
 }
 
-/// Cuts the lines of one column of vectors.
+/// Cuts the lines of one block into tiles, as evenly as may be: a narrow rest would keep the registers half empty.
 #[inline(always)]
 pub(super) fn run_lines<S: Simd>(
     simd: S,
@@ -138,7 +139,10 @@ fn dispatch<S: Simd>(
             match (lines, vectors) {
                 $(($p, 1) if $p <= const { most_lines::<S>(1) } => work.tile::<$p, 1>(simd, line, vector),)*
                 $(($p, 2) if $p <= const { most_lines::<S>(2) } => work.tile::<$p, 2>(simd, line, vector),)*
-                _ => unreachable!("tiles have at most {MOST_LINES} lines of {MOST_VECTORS} vectors"),
+                $(($p, 3) if const { 3 <= most_vectors::<S>() && $p <= most_lines::<S>(3) } => {
+                    work.tile::<$p, 3>(simd, line, vector);
+                })*
+                _ => unreachable!("no tile has {lines} lines of {vectors} vectors"),
             }
         };
     }

@@ -60,3 +60,64 @@ pub(super) fn store<S: Simd>(simd: S, to: &mut [f32], part: Part<S>, value: S::f
 pub(super) fn add<S: Simd>(simd: S, to: &mut [f32], part: Part<S>, value: S::f32s) {
     store(simd, to, part, simd.add_f32s(load(simd, to, part), value));
 }
+
+/// Writes a part of each of `P` vectors, `step` numbers from one to the next.
+#[inline(always)]
+pub(super) fn store_lines<S: Simd, const P: usize>(
+    simd: S,
+    to: &mut [f32],
+    step: usize,
+    part: Part<S>,
+    values: [S::f32s; P],
+) {
+    assert!((P - 1) * step + part.n <= to.len(), "there is room for all lines");
+    let to = to.as_mut_ptr();
+    #[expect(unsafe_code, reason = "with a check for each line, values would not stay in registers")]
+    // SAFETY: the last line ends inside the slice, by the assert, and the mask lets no more than `n` numbers through.
+    unsafe {
+        if part.n == S::F32_LANES {
+            for p in 0..P {
+                to.add(p * step).cast::<S::f32s>().write_unaligned(values[p]);
+            }
+        } else {
+            for p in 0..P {
+                simd.mask_store_ptr_f32s(part.mask, to.add(p * step), values[p]);
+            }
+        }
+    }
+}
+
+/// Adds a part of each of `P` vectors, `step` numbers from one to the next. They may overlap.
+#[inline(always)]
+pub(super) fn add_lines<S: Simd, const P: usize>(
+    simd: S,
+    to: &mut [f32],
+    step: usize,
+    part: Part<S>,
+    values: [S::f32s; P],
+) {
+    assert!((P - 1) * step + part.n <= to.len(), "there is room for all lines");
+    // What was just written in other pieces is slow to read, so that neighbours take turns.
+    for first in 0..2 {
+        for p in 0..P {
+            if p % 2 == first {
+                #[expect(
+                    unsafe_code,
+                    reason = "with a check for each line, values would not stay in registers"
+                )]
+                // SAFETY: the last line ends inside the slice, by the assert, and the mask lets no more than `n`
+                // numbers through.
+                unsafe {
+                    let to = to.as_mut_ptr().add(p * step);
+                    if part.n == S::F32_LANES {
+                        let to = to.cast::<S::f32s>();
+                        to.write_unaligned(simd.add_f32s(to.read_unaligned(), values[p]));
+                    } else {
+                        let sum = simd.add_f32s(simd.mask_load_ptr_f32s(part.mask, to), values[p]);
+                        simd.mask_store_ptr_f32s(part.mask, to, sum);
+                    }
+                }
+            }
+        }
+    }
+}

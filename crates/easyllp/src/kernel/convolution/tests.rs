@@ -4,6 +4,7 @@ use super::*;
 use crate::kernel::every_arch;
 use crate::kernel::plane::tests::{image, numbers};
 use proptest::prelude::*;
+use std::time::Instant;
 
 /// Every product of the convolution once: calls with the places of input, weight and output.
 fn for_each_product(form: &Convolution, mut visit: impl FnMut(usize, usize, usize)) {
@@ -148,7 +149,7 @@ fn speed() {
         let windows = size + border + 1 - kernel;
         let form = Convolution { kernel, stride: 1, input, output: Plane::bare(to, windows, windows) };
         let (x, dy) = (image(&form.input, 1), image(&form.output, 4));
-        let (mut y, mut dx) = (vec![0.0; form.output.len()], vec![0.0; form.input.len()]);
+        let (mut y, mut dx) = (Buffer::zeros(form.output.len()), Buffer::zeros(form.input.len()));
         for arch in every_arch().into_iter().skip(1) {
             let mut packed = PackedWeights::default();
             packed.pack(arch, &form, &numbers(form.window() * to, 2), &numbers(to, 3));
@@ -156,14 +157,17 @@ fn speed() {
             sums.clear(arch, &form);
             let products = (windows * windows * form.window() * to) as f64;
             let report = |what: &str, work: &mut dyn FnMut()| {
-                let mut best = f64::INFINITY;
-                for _ in 0..60 {
-                    let start = std::time::Instant::now();
-                    (0..10).for_each(|_| work());
-                    best = best.min(start.elapsed().as_secs_f64() / 10.0);
+                // Many short looks, since others may use the machine too.
+                let calls = 1 + (3e6 / products) as usize;
+                let (begin, mut best) = (Instant::now(), f64::INFINITY);
+                while begin.elapsed().as_secs_f64() < 0.3 {
+                    let start = Instant::now();
+                    (0..calls).for_each(|_| work());
+                    best = best.min(start.elapsed().as_secs_f64() / calls as f64);
                 }
+                let vectors = if lanes(arch) == 16 { "AVX-512" } else { "AVX2" };
                 eprintln!(
-                    "{name:28} {arch:?} {what:15} {:6.1} us {:6.1} GFLOP/s",
+                    "{name:28} {vectors:8} {what:15} {:6.1} us {:6.1} GFLOP/s",
                     best * 1e6,
                     2e-9 * products / best
                 );

@@ -3,8 +3,8 @@
 
 use super::plan::{ConvolutionStage, Plan, Stage};
 use crate::kernel::{
-    Activation, Dropout, PackedWeights, Plane, WeightSums, activate, activate_to_learn, drop_out, multiply,
-    pass_positive,
+    Activation, Buffer, Dropout, PackedWeights, Plane, WeightSums, activate, activate_to_learn, drop_out,
+    multiply, pass_positive,
 };
 use crate::model::{Gradient, Parameters, Pass};
 use crate::rows::RowBatch;
@@ -23,18 +23,18 @@ pub(super) struct BodyTape {
     weights: Vec<PackedWeights>,
     sums: Vec<WeightSums>,
     /// Of each plane, image after image; only one image at a time if nothing is to be learnt.
-    values: Vec<Vec<f32>>,
+    values: Vec<Buffer>,
     /// Slopes of the activation that made a plane, for those whose output does not tell them.
-    slopes: Vec<Vec<f32>>,
+    slopes: Vec<Buffer>,
     /// Derivatives in each plane, of one image.
-    derivatives: Vec<Vec<f32>>,
+    derivatives: Vec<Buffer>,
     /// A line of zeros, for activations that would add a bias.
     no_bias: Vec<f32>,
     /// An image whose numbers did not lie side by side.
     image: Vec<f32>,
     /// What goes on to the fully connected layers: images × features, pixel by pixel with the channels side by side.
-    features: Vec<f32>,
-    dfeatures: Vec<f32>,
+    features: Buffer,
+    dfeatures: Buffer,
     /// Of the pass to learn that `backward` is to follow.
     draw: u64,
 }
@@ -44,9 +44,7 @@ impl BodyTape {
     pub(super) fn features(&mut self, n_images: usize) -> (ArrayView2<'_, f32>, ArrayViewMut2<'_, f32>) {
         let n_features = self.planes.last().expect("forward has been here").n_values();
         let length = n_images * n_features;
-        if self.dfeatures.len() < length {
-            self.dfeatures.resize(length, 0.0);
-        }
+        self.dfeatures.grow(length);
         let shape = (n_images, n_features);
         let features = ArrayView2::from_shape(shape, &self.features[..length]);
         let dfeatures = ArrayViewMut2::from_shape(shape, &mut self.dfeatures[..length]);
@@ -58,9 +56,9 @@ impl BodyTape {
         if self.planes != plan.planes {
             *self = Self { planes: plan.planes.clone(), ..Self::default() };
             let n_planes = plan.planes.len();
-            self.values.resize_with(n_planes, Vec::new);
-            self.slopes.resize_with(n_planes, Vec::new);
-            self.derivatives = plan.planes.iter().map(|plane| vec![0.0; plane.len()]).collect();
+            self.values.resize_with(n_planes, Buffer::default);
+            self.slopes.resize_with(n_planes, Buffer::default);
+            self.derivatives = plan.planes.iter().map(|plane| Buffer::zeros(plane.len())).collect();
             self.weights.resize_with(plan.convolutions().count(), PackedWeights::default);
             self.sums.resize_with(plan.convolutions().count(), WeightSums::default);
             let longest = plan.planes.iter().map(Plane::line).max();
@@ -68,7 +66,7 @@ impl BodyTape {
         }
         let n_kept = if learn { n_images } else { 1 };
         for (values, plane) in self.values.iter_mut().zip(&plan.planes) {
-            grow(values, n_kept * plane.len());
+            values.grow(n_kept * plane.len());
         }
         for (stage, (slopes, plane)) in
             plan.stages.iter().zip(self.slopes.iter_mut().zip(&plan.planes).skip(1))
@@ -78,17 +76,10 @@ impl BodyTape {
                 ..
             }) = stage
             {
-                grow(slopes, n_kept * plane.len());
+                slopes.grow(n_kept * plane.len());
             }
         }
-        grow(&mut self.features, n_images * plan.n_features());
-    }
-}
-
-/// Makes a buffer this long; what is in it stays.
-fn grow(buffer: &mut Vec<f32>, length: usize) {
-    if buffer.len() < length {
-        buffer.resize(length, 0.0);
+        self.features.grow(n_images * plan.n_features());
     }
 }
 
