@@ -12,14 +12,17 @@
 //! The input gradient adds whole lines of windows where they overlap. It so meets no border, however the kernel, the
 //! stride and the padding are, and its vectors are filled even if there are few input channels.
 
+mod forward;
+mod input_gradient;
+mod weight_gradient;
+
 use super::buffer::Buffer;
 use super::plane::Plane;
-use super::tile::{Factors, Tiled, blocks, run_lines, tile};
-use super::vector::{Part, add, add_lines, load, store_lines};
+use super::vector::suited;
+use forward::Forward;
+use input_gradient::InputGradient;
 use pulp::{Arch, Simd, WithSimd};
-
-/// Numbers of input and output that a weight gradient works on at a time, so that they stay in the first-level cache.
-const NEAR: usize = 8 << 10;
+use weight_gradient::WeightGradient;
 
 /// The form of a convolution with a square kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,13 +53,9 @@ impl Convolution {
         y * self.stride * self.input.line() + x * self.stride * self.input.channels
     }
 
-    /// Half a vector of output channels is done better by vectors of half the width: they are read twice as fast.
+    /// The vectors for so many output channels.
     fn suited(&self, arch: Arch) -> Arch {
-        #[cfg(target_arch = "x86_64")]
-        if let (Arch::V4(_), 0..=8, Some(half)) = (arch, self.output.channels, pulp::x86::V3::try_new()) {
-            return Arch::V3(half);
-        }
-        arch
+        suited(arch, self.output.channels)
     }
 
     /// The output from the input; with `relu` what is negative becomes 0.
@@ -186,227 +185,11 @@ fn lanes(arch: Arch) -> usize {
     struct Lanes;
     impl WithSimd for Lanes {
         type Output = usize;
-        #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) -> usize {
             S::F32_LANES
         }
     }
     arch.dispatch(Lanes)
-}
-
-struct Forward<'a> {
-    form: Convolution,
-    weights: &'a PackedWeights,
-    relu: bool,
-    input: &'a [f32],
-    output: &'a mut [f32],
-    /// The output line at work.
-    y: usize,
-}
-
-impl WithSimd for Forward<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let Plane { channels, height, width, .. } = self.form.output;
-        let n_vectors = channels.div_ceil(S::F32_LANES);
-        for (vector, vectors) in blocks::<S>(n_vectors) {
-            for y in 0..height {
-                self.y = y;
-                run_lines(simd, &mut self, width, vector, vectors);
-            }
-        }
-    }
-}
-
-impl<S: Simd> Tiled<S> for Forward<'_> {
-    /// Lines of a tile are pixels of the output line, columns are output channels.
-    #[inline(always)]
-    fn tile<const P: usize, const V: usize>(&mut self, simd: S, line: usize, vector: usize) {
-        let form = &self.form;
-        let n_out = form.output.channels;
-        let wide_out = n_out.next_multiple_of(S::F32_LANES);
-        let factors = Factors {
-            lhs: self.input,
-            rhs: &self.weights.forward,
-            n_segments: form.kernel,
-            n_terms: form.window_line(),
-            lhs_segment: form.input.line(),
-            lhs_term: 1,
-            lhs_line: form.stride * form.input.channels,
-            rhs_segment: (form.window_line() * wide_out).cast_signed(),
-            rhs_term: wide_out,
-        };
-        let sums = tile::<S, P, V>(simd, &factors, form.window_start(self.y, line), vector * S::F32_LANES);
-        let first = form.output.pixel(self.y, line);
-        let floor = simd.splat_f32s(if self.relu { 0.0 } else { f32::NEG_INFINITY });
-        for v in 0..V {
-            let start = (vector + v) * S::F32_LANES;
-            let bias = load(simd, &self.weights.bias[start..], Part::all(simd));
-            let mut values = [bias; P];
-            for p in 0..P {
-                let value = simd.add_f32s(sums[p][v], bias);
-                // Not the larger of the two, which would turn what is not a number into the floor and hide a training
-                // that ran away.
-                values[p] = simd.select_f32s(simd.less_than_f32s(value, floor), floor, value);
-            }
-            let part = Part::first(simd, n_out - start);
-            store_lines(simd, &mut self.output[first + start..], n_out, part, values);
-        }
-    }
-}
-
-struct InputGradient<'a> {
-    form: Convolution,
-    weights: &'a PackedWeights,
-    doutput: &'a [f32],
-    dinput: &'a mut [f32],
-    /// The input line at work, counted with the border.
-    y: usize,
-}
-
-impl WithSimd for InputGradient<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let Plane { height, width, .. } = self.form.output;
-        let n_vectors = self.form.window_line().div_ceil(S::F32_LANES);
-        let n_lines = (height - 1) * self.form.stride + self.form.kernel;
-        for (vector, vectors) in blocks::<S>(n_vectors) {
-            for y in 0..n_lines {
-                self.y = y;
-                run_lines(simd, &mut self, width, vector, vectors);
-            }
-        }
-    }
-}
-
-impl<S: Simd> Tiled<S> for InputGradient<'_> {
-    /// Lines of a tile are output pixels whose windows lie side by side, columns are numbers of a window's line.
-    #[inline(always)]
-    fn tile<const P: usize, const V: usize>(&mut self, simd: S, line: usize, vector: usize) {
-        let Convolution { kernel, stride, input, output } = self.form;
-        let n_out = output.channels;
-        let window_line = self.form.window_line();
-        let wide_line = window_line.next_multiple_of(S::F32_LANES);
-        // The output lines whose windows hold line y of the input, which is line y − stride·(output line) of theirs.
-        let first = (self.y + 1).saturating_sub(kernel).div_ceil(stride);
-        let last = (self.y / stride).min(output.height - 1);
-        let factors = Factors {
-            lhs: self.doutput,
-            rhs: &self.weights.backward,
-            n_segments: (last + 1).saturating_sub(first),
-            n_terms: n_out,
-            lhs_segment: output.line(),
-            lhs_term: 1,
-            lhs_line: n_out,
-            rhs_segment: -(stride * n_out * wide_line).cast_signed(),
-            rhs_term: wide_line,
-        };
-        if factors.n_segments == 0 {
-            return;
-        }
-        let rhs_start = (self.y - first * stride) * n_out * wide_line + vector * S::F32_LANES;
-        let sums = tile::<S, P, V>(simd, &factors, output.pixel(first, line), rhs_start);
-        let first = self.y * input.line() + line * stride * input.channels;
-        for v in 0..V {
-            let start = (vector + v) * S::F32_LANES;
-            let (to, part) = (&mut self.dinput[first + start..], Part::first(simd, window_line - start));
-            add_lines(simd, to, stride * input.channels, part, column(&sums, v));
-        }
-    }
-}
-
-struct WeightGradient<'a> {
-    form: Convolution,
-    input: &'a [f32],
-    doutput: &'a [f32],
-    gradient: &'a mut WeightSums,
-    /// The output lines at work.
-    lines: std::ops::Range<usize>,
-    /// The line of the kernel at work.
-    ky: usize,
-}
-
-impl WithSimd for WeightGradient<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        let Convolution { kernel, stride, input, output } = self.form;
-        let n_vectors = output.channels.div_ceil(S::F32_LANES);
-        let window_line = self.form.window_line();
-        let at_once = (NEAR / (stride * input.line() + output.line())).clamp(1, output.height);
-        for start in (0..output.height).step_by(at_once) {
-            self.lines = start..output.height.min(start + at_once);
-            for ky in 0..kernel {
-                self.ky = ky;
-                for (vector, vectors) in blocks::<S>(n_vectors) {
-                    run_lines(simd, &mut self, window_line, vector, vectors);
-                }
-            }
-        }
-        self.bias(simd);
-    }
-}
-
-impl WeightGradient<'_> {
-    /// The gradient of the bias is the sum over pixels.
-    #[inline(always)]
-    fn bias<S: Simd>(&mut self, simd: S) {
-        let output = self.form.output;
-        for (vector, bias) in self.gradient.bias.chunks_exact_mut(S::F32_LANES).enumerate() {
-            let start = vector * S::F32_LANES;
-            let part = Part::first(simd, output.channels - start);
-            let mut sum = simd.splat_f32s(0.0);
-            for y in 0..output.height {
-                for pixel in self.doutput[output.inside(y)].chunks_exact(output.channels) {
-                    sum = simd.add_f32s(sum, load(simd, &pixel[start..], part));
-                }
-            }
-            add(simd, bias, Part::all(simd), sum);
-        }
-    }
-}
-
-impl<S: Simd> Tiled<S> for WeightGradient<'_> {
-    /// Lines of a tile are numbers of a window's line, columns are output channels.
-    #[inline(always)]
-    fn tile<const P: usize, const V: usize>(&mut self, simd: S, line: usize, vector: usize) {
-        let Convolution { stride, input, output, .. } = self.form;
-        let wide_out = output.channels.next_multiple_of(S::F32_LANES);
-        let factors = Factors {
-            lhs: self.input,
-            rhs: self.doutput,
-            n_segments: self.lines.len(),
-            n_terms: output.width,
-            lhs_segment: stride * input.line(),
-            lhs_term: stride * input.channels,
-            lhs_line: 1,
-            rhs_segment: output.line().cast_signed(),
-            rhs_term: output.channels,
-        };
-        let lhs_start = (self.lines.start * stride + self.ky) * input.line() + line;
-        let rhs_start = output.pixel(self.lines.start, 0) + vector * S::F32_LANES;
-        let sums = tile::<S, P, V>(simd, &factors, lhs_start, rhs_start);
-        let first = (self.ky * self.form.window_line() + line) * wide_out;
-        for v in 0..V {
-            let to = &mut self.gradient.weights[first + (vector + v) * S::F32_LANES..];
-            add_lines(simd, to, wide_out, Part::all(simd), column(&sums, v));
-        }
-    }
-}
-
-/// One vector of each line of a tile.
-#[inline(always)]
-fn column<T: Copy, const P: usize, const V: usize>(sums: &[[T; V]; P], v: usize) -> [T; P] {
-    let mut column = [sums[0][v]; P];
-    for p in 0..P {
-        column[p] = sums[p][v];
-    }
-    column
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Pooling: one number for each channel of a window of pixels, its largest or its mean.
 
+#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+
 use super::plane::Plane;
-use super::vector::{Part, add, load, store};
+use super::vector::{Part, add, load, store, suited};
 use pulp::{Arch, Simd, WithSimd};
 
 /// What stands for a window.
@@ -26,7 +28,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// The output from the input.
     pub(crate) fn forward(&self, arch: Arch, input: &[f32], output: &mut [f32]) {
-        arch.dispatch(Forward { form: *self, input, output });
+        suited(arch, self.input.channels).dispatch(Forward { form: *self, input, output });
     }
 
     /// The gradient of the input (but for its border) from that of the output. The first of several largest numbers
@@ -47,7 +49,15 @@ impl Pool {
                 dinput[self.input.inside(y)].fill(0.0);
             }
         }
-        arch.dispatch(Backward { form: *self, relu, exact, input, output, doutput, dinput });
+        suited(arch, self.input.channels).dispatch(Backward {
+            form: *self,
+            relu,
+            exact,
+            input,
+            output,
+            doutput,
+            dinput,
+        });
     }
 
     /// Whether every input pixel is in one window, so that its gradient can be written where it would else be added.

@@ -7,16 +7,17 @@
 //! tile[p][v] = Σ_s Σ_t lhs[s·lhs_segment + t·lhs_term + p·lhs_line] · rhs[s·rhs_segment + t·rhs_term + v·lanes ..]
 //! ```
 
+#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+
 use pulp::Simd;
 
 /// Lines that a tile of `V` vectors may have: its sums, the `V` right factors and a left one fill the registers.
 const fn most_lines<S: Simd>(vectors: usize) -> usize {
     let lines = (S::REGISTER_COUNT - 1 - vectors) / vectors;
-    if lines < MOST_LINES { lines } else { MOST_LINES }
+    // Without vectors it is slow anyway, and few tiles are soon compiled.
+    let most = if S::F32_LANES == 1 { 4 } else { 14 };
+    if lines < most { lines } else { most }
 }
-
-/// The most lines of any tile.
-const MOST_LINES: usize = 14;
 
 /// Vectors in a line of a tile, at most. A left factor is loaded once for all of them, and loads take as long as sums; but
 /// then fewer lines fit in the registers.
@@ -76,8 +77,8 @@ pub(super) fn tile<S: Simd, const P: usize, const V: usize>(
                 );
                 for (p, line) in sums.iter_mut().enumerate() {
                     let left_factor = simd.splat_f32s(*left.add(p * lhs_line));
-                    for v in 0..V {
-                        line[v] = simd.mul_add_e_f32s(left_factor, right_factors[v], line[v]);
+                    for (sum, &right_factor) in line.iter_mut().zip(&right_factors) {
+                        *sum = simd.mul_add_e_f32s(left_factor, right_factor, *sum);
                     }
                 }
                 left = left.wrapping_add(lhs_term);
@@ -88,6 +89,14 @@ pub(super) fn tile<S: Simd, const P: usize, const V: usize>(
         }
     }
     sums
+}
+
+/// One vector of each line of a tile.
+#[inline(always)]
+pub(super) fn column<T: Copy, const P: usize, const V: usize>(sums: &[[T; V]; P], v: usize) -> [T; P] {
+    let mut column = [sums[0][v]; P];
+    column.iter_mut().zip(sums).for_each(|(to, line)| *to = line[v]);
+    column
 }
 
 /// Work that is cut into tiles.

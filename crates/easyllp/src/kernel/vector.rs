@@ -1,6 +1,18 @@
 //! Vectors to and from memory, of which the last of a line may be short.
 
-use pulp::{MemMask, Simd};
+#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+
+use pulp::{Arch, MemMask, Simd};
+
+/// The vectors for lines of `n` numbers. If they would be half empty at best, vectors of half the width do better: they are
+/// read twice as fast.
+pub(super) fn suited(arch: Arch, n: usize) -> Arch {
+    #[cfg(target_arch = "x86_64")]
+    if let (Arch::V4(_), 0..=8, Some(half)) = (arch, n, pulp::x86::V3::try_new()) {
+        return Arch::V3(half);
+    }
+    arch
+}
 
 /// How much of a vector is meant: all, or its first numbers.
 #[derive(Clone, Copy)]
@@ -76,12 +88,12 @@ pub(super) fn store_lines<S: Simd, const P: usize>(
     // SAFETY: the last line ends inside the slice, by the assert, and the mask lets no more than `n` numbers through.
     unsafe {
         if part.n == S::F32_LANES {
-            for p in 0..P {
-                to.add(p * step).cast::<S::f32s>().write_unaligned(values[p]);
+            for (p, &value) in values.iter().enumerate() {
+                to.add(p * step).cast::<S::f32s>().write_unaligned(value);
             }
         } else {
-            for p in 0..P {
-                simd.mask_store_ptr_f32s(part.mask, to.add(p * step), values[p]);
+            for (p, &value) in values.iter().enumerate() {
+                simd.mask_store_ptr_f32s(part.mask, to.add(p * step), value);
             }
         }
     }
@@ -99,7 +111,7 @@ pub(super) fn add_lines<S: Simd, const P: usize>(
     assert!((P - 1) * step + part.n <= to.len(), "there is room for all lines");
     // What was just written in other pieces is slow to read, so that neighbours take turns.
     for first in 0..2 {
-        for p in 0..P {
+        for (p, &value) in values.iter().enumerate() {
             if p % 2 == first {
                 #[expect(
                     unsafe_code,
@@ -111,9 +123,9 @@ pub(super) fn add_lines<S: Simd, const P: usize>(
                     let to = to.as_mut_ptr().add(p * step);
                     if part.n == S::F32_LANES {
                         let to = to.cast::<S::f32s>();
-                        to.write_unaligned(simd.add_f32s(to.read_unaligned(), values[p]));
+                        to.write_unaligned(simd.add_f32s(to.read_unaligned(), value));
                     } else {
-                        let sum = simd.add_f32s(simd.mask_load_ptr_f32s(part.mask, to), values[p]);
+                        let sum = simd.add_f32s(simd.mask_load_ptr_f32s(part.mask, to), value);
                         simd.mask_store_ptr_f32s(part.mask, to, sum);
                     }
                 }

@@ -56,7 +56,7 @@ prop_compose! {
             before: border.0,
             after: border.1 + kernel,
         };
-        let windows = |size: usize| (border.0 + size + border.1 + kernel - kernel) / stride + 1;
+        let windows = |size: usize| (border.0 + size + border.1) / stride + 1;
         let output = Plane {
             channels: to,
             height: windows(input.height),
@@ -92,7 +92,7 @@ proptest! {
             dweights[weight] += f64::from(doutput[to]) * f64::from(input[from]);
         });
         if relu {
-            output.iter_mut().for_each(|value| *value = value.max(0.0));
+            output = output.into_iter().map(|value| value.max(0.0)).collect();
         }
         let mut dbias = vec![0.0; bias.len()];
         for y in 0..form.output.height {
@@ -155,10 +155,10 @@ fn speed() {
             packed.pack(arch, &form, &numbers(form.window() * to, 2), &numbers(to, 3));
             let mut sums = WeightSums::default();
             sums.clear(arch, &form);
-            let products = (windows * windows * form.window() * to) as f64;
+            let n_products = windows * windows * form.window() * to;
             let report = |what: &str, work: &mut dyn FnMut()| {
                 // Many short looks, since others may use the machine too.
-                let calls = 1 + (3e6 / products) as usize;
+                let calls = 1 + 3_000_000 / n_products;
                 let (begin, mut best) = (Instant::now(), f64::INFINITY);
                 while begin.elapsed().as_secs_f64() < 0.3 {
                     let start = Instant::now();
@@ -169,7 +169,7 @@ fn speed() {
                 eprintln!(
                     "{name:28} {vectors:8} {what:15} {:6.1} us {:6.1} GFLOP/s",
                     best * 1e6,
-                    2e-9 * products / best
+                    2e-9 * n_products as f64 / best
                 );
             };
             report("forward", &mut || form.forward(arch, &packed, true, &x, &mut y));

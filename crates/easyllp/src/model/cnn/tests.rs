@@ -178,7 +178,7 @@ fn threads_do_not_change_a_byte() {
 fn learns_what_a_linear_model_cannot() {
     let mut model = model("conv3x8:same relu pool2 conv3x8 relu fc16 relu", "1x10x10", 2);
     let n_rows = 1200;
-    let label = |row: usize| ((row * 7 + row / 5) % 2) as u32;
+    let label = |row: usize| u32::from((row * 7 + row / 5) % 2 == 1);
     let pattern = |(row, pixel): (usize, usize)| {
         let (x, y) = ((row * 5) % 8, (row * 3 / 2) % 8);
         let (dx, dy) = ((pixel % 10).wrapping_sub(x), (pixel / 10).wrapping_sub(y));
