@@ -6,6 +6,7 @@
 //! `f64`, and finite for scores far beyond ±10⁴.
 
 use crate::error::{Error, Result};
+use crate::kernel::logistic_losses;
 use crate::link::Link;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
@@ -47,30 +48,48 @@ pub trait TrainingLoss: Loss {
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
 
     /// The corrected loss of some rows in sum, and its derivative in each score; a line a row.
-    #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
     fn corrected_batch(
         &self,
         scores: ArrayView2<f32>,
         targets: ArrayView2<f32>,
-        mut derivative: ArrayViewMut2<f32>,
+        derivative: ArrayViewMut2<f32>,
     ) -> f64 {
-        let width = scores.ncols();
-        let mut line = vec![0.0; 3 * width];
-        let (score, rest) = line.split_at_mut(width);
-        let (target, slope) = rest.split_at_mut(width);
-        let mut sum = 0.0;
-        for row in 0..scores.nrows() {
-            for column in 0..width {
-                score[column] = f64::from(scores[[row, column]]);
-                target[column] = f64::from(targets[[row, column]]);
-            }
-            sum += self.corrected(score, target, slope);
-            for column in 0..width {
-                derivative[[row, column]] = slope[column] as f32;
-            }
-        }
-        sum
+        corrected_rows(self, scores, targets, derivative)
     }
+}
+
+/// The corrected loss of some rows in sum, row by row.
+#[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
+fn corrected_rows(
+    loss: &(impl TrainingLoss + ?Sized),
+    scores: ArrayView2<f32>,
+    targets: ArrayView2<f32>,
+    mut derivative: ArrayViewMut2<f32>,
+) -> f64 {
+    /// Up to this many scores a row, nothing is allocated.
+    const FEW: usize = 64;
+    let width = scores.ncols();
+    let (mut few, mut many) = ([0.0; 3 * FEW], Vec::new());
+    let line = if width <= FEW {
+        &mut few[..3 * width]
+    } else {
+        many.resize(3 * width, 0.0);
+        &mut many[..]
+    };
+    let (score, rest) = line.split_at_mut(width);
+    let (target, slope) = rest.split_at_mut(width);
+    let mut sum = 0.0;
+    for row in 0..scores.nrows() {
+        for column in 0..width {
+            score[column] = f64::from(scores[[row, column]]);
+            target[column] = f64::from(targets[[row, column]]);
+        }
+        sum += loss.corrected(score, target, slope);
+        for column in 0..width {
+            derivative[[row, column]] = slope[column] as f32;
+        }
+    }
+    sum
 }
 
 /// The losses that can be named.
@@ -180,6 +199,18 @@ impl TrainingLoss for Logistic {
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         // ℓ(f, 1) − ℓ(f, 0) = −f, so the corrected loss is softplus(f) − A f, convex whatever A is.
         column_sum(scores, targets, derivative, |f, target| (softplus(f) - target * f, sigmoid(f) - target))
+    }
+
+    fn corrected_batch(
+        &self,
+        scores: ArrayView2<f32>,
+        targets: ArrayView2<f32>,
+        mut derivative: ArrayViewMut2<f32>,
+    ) -> f64 {
+        match (scores.as_slice(), targets.as_slice(), derivative.as_slice_mut()) {
+            (Some(scores), Some(targets), Some(derivative)) => logistic_losses(scores, targets, derivative),
+            _ => corrected_rows(self, scores, targets, derivative),
+        }
     }
 }
 

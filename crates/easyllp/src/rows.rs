@@ -3,6 +3,7 @@
 //! Nothing here knows of bags or labels, and nothing downstream copies rows to bag them: bags hold row indices.
 
 use crate::error::{Error, Result, check_length};
+use crate::kernel::prefetch;
 use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 use std::ops::Range;
 
@@ -143,7 +144,12 @@ pub(crate) fn row_count(n_rows: usize) -> Result<u32> {
 }
 
 fn gather_lines<T: Copy>(from: &ArrayView2<T>, rows: &[u32], to: &mut Array2<T>) {
-    for (&row, mut line) in rows.iter().zip(to.rows_mut()) {
+    /// What is asked for ahead of the next line; the memory guesses the rest by itself.
+    const AHEAD: usize = 256;
+    for (place, (&row, mut line)) in rows.iter().zip(to.rows_mut()).enumerate() {
+        if let Some(next) = rows.get(place + 1).and_then(|&next| from.row(next as usize).to_slice()) {
+            prefetch(&next[..next.len().min(AHEAD)]);
+        }
         let source = from.row(row as usize);
         match (source.to_slice(), line.as_slice_mut()) {
             (Some(source), Some(line)) => line.copy_from_slice(source),

@@ -14,6 +14,7 @@ pub(crate) enum Stream {
     Diagnose = 5,
     Weights = 7,
     Dropout = 8,
+    Embeddings = 9,
 }
 
 /// The random numbers of one stage of the run with this seed.

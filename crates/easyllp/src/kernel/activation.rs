@@ -55,11 +55,14 @@ impl std::str::FromStr for Activation {
 
 /// `values = activation(values + bias)`, line by line; `values` has lines as long as `bias`.
 pub(crate) fn activate(activation: Activation, values: &mut [f32], bias: &[f32]) {
-    vectorised(|| match activation {
-        Activation::Relu => each(values, bias, relu),
-        Activation::Gelu => each(values, bias, |z| gelu(z).0),
-        Activation::Tanh => each(values, bias, tanh),
-    });
+    vectorised(
+        #[inline(always)]
+        || match activation {
+            Activation::Relu => each(values, bias, relu),
+            Activation::Gelu => each(values, bias, |z| gelu(z).0),
+            Activation::Tanh => each(values, bias, tanh),
+        },
+    );
 }
 
 /// The same, and the activation's slope at each value. ReLU's is not written: a positive output says that it is 1.
@@ -69,14 +72,17 @@ pub(crate) fn activate_to_learn(
     bias: &[f32],
     slopes: &mut [f32],
 ) {
-    vectorised(|| match activation {
-        Activation::Relu => each(values, bias, relu),
-        Activation::Gelu => each_with_slope(values, bias, slopes, gelu),
-        Activation::Tanh => each_with_slope(values, bias, slopes, |z| {
-            let output = tanh(z);
-            (output, 1.0 - output * output)
-        }),
-    });
+    vectorised(
+        #[inline(always)]
+        || match activation {
+            Activation::Relu => each(values, bias, relu),
+            Activation::Gelu => each_with_slope(values, bias, slopes, gelu),
+            Activation::Tanh => each_with_slope(values, bias, slopes, |z| {
+                let output = tanh(z);
+                (output, 1.0 - output * output)
+            }),
+        },
+    );
 }
 
 #[inline(always)]
@@ -224,7 +230,10 @@ mod tests {
             for function in [relu, |z| gelu(z).0, |z| gelu(z).1, tanh] {
                 let of = |arch: pulp::Arch| {
                     let mut values = before.clone();
-                    arch.dispatch(|| each(&mut values, &bias, function));
+                    arch.dispatch(
+                        #[inline(always)]
+                        || each(&mut values, &bias, function),
+                    );
                     values
                 };
                 for arch in every_arch() {

@@ -49,7 +49,10 @@ fn mix(mut hash: u32) -> u32 {
 
 /// Multiplies each value by 0 or by what makes up for it.
 pub(crate) fn drop_out(dropout: Dropout, values: &mut [f32]) {
-    vectorised(|| each(dropout, values));
+    vectorised(
+        #[inline(always)]
+        || each(dropout, values),
+    );
 }
 
 #[inline(always)]
@@ -98,7 +101,10 @@ mod tests {
         for length in [1, 15, 100] {
             let of = |arch: pulp::Arch| {
                 let mut values: Vec<f32> = (0..length).map(|i| i as f32).collect();
-                arch.dispatch(|| each(Dropout::new(0.3, 5, 2), &mut values));
+                arch.dispatch(
+                    #[inline(always)]
+                    || each(Dropout::new(0.3, 5, 2), &mut values),
+                );
                 values
             };
             for arch in every_arch() {

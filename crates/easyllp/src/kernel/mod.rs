@@ -5,30 +5,47 @@
 //! convolutions, which sum in vectors, give the same bytes on the same kind of machine.
 
 mod activation;
+mod adam;
 mod buffer;
 mod convolution;
 mod dropout;
+mod logistic;
+mod memory;
 mod plane;
 mod pool;
 mod product;
+mod sort;
 mod sums;
 mod tile;
 mod vector;
 
 pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
+pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
 pub(crate) use buffer::Buffer;
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
+pub(crate) use logistic::logistic_losses;
+pub(crate) use memory::{prefetch, wish_for_large_pages};
 pub(crate) use plane::Plane;
 pub(crate) use pool::{Pool, Summary};
 pub(crate) use product::{Onto, product};
+pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
 
-/// Runs a loop as it was compiled for the widest vectors of this machine. What the loop calls must be inlined into it.
+/// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
+/// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.
 #[inline]
 pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(work)
+}
+
+/// Both works, on two threads if the pool has them. Outside of a pool of one nothing is handed over to it.
+pub(crate) fn join<A: Send, B: Send>(
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if rayon::current_num_threads() == 1 { (first(), second()) } else { rayon::join(first, second) }
 }
 
 /// Every way in which [`vectorised`] may run a loop on this machine.

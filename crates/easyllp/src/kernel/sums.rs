@@ -6,7 +6,10 @@ use super::vectorised;
 
 /// The sum of the lines of a matrix by rows, as many columns as `out` has.
 pub(crate) fn column_sums(matrix: &[f32], out: &mut [f32]) {
-    vectorised(|| column_sums_loop(matrix, out));
+    vectorised(
+        #[inline(always)]
+        || column_sums_loop(matrix, out),
+    );
 }
 
 #[inline(always)]
@@ -21,7 +24,10 @@ fn column_sums_loop(matrix: &[f32], out: &mut [f32]) {
 
 /// Adds the same line to each line of a matrix by rows.
 pub(crate) fn add_to_lines(line: &[f32], matrix: &mut [f32]) {
-    vectorised(|| add_to_lines_loop(line, matrix));
+    vectorised(
+        #[inline(always)]
+        || add_to_lines_loop(line, matrix),
+    );
 }
 
 #[inline(always)]
@@ -35,7 +41,10 @@ fn add_to_lines_loop(line: &[f32], matrix: &mut [f32]) {
 
 /// `values *= factors`.
 pub(crate) fn multiply(values: &mut [f32], factors: &[f32]) {
-    vectorised(|| multiply_loop(values, factors));
+    vectorised(
+        #[inline(always)]
+        || multiply_loop(values, factors),
+    );
 }
 
 #[inline(always)]
@@ -47,7 +56,10 @@ fn multiply_loop(values: &mut [f32], factors: &[f32]) {
 
 /// The derivative of ReLU, with `factor` for what dropout raised: `values · factor` where `outputs` is positive, else 0.
 pub(crate) fn pass_positive(values: &mut [f32], outputs: &[f32], factor: f32) {
-    vectorised(|| pass_positive_loop(values, outputs, factor));
+    vectorised(
+        #[inline(always)]
+        || pass_positive_loop(values, outputs, factor),
+    );
 }
 
 #[inline(always)]
@@ -75,11 +87,11 @@ mod tests {
             let line = numbers(width, 2.0);
             for arch in every_arch() {
                 let mut sums = vec![f32::NAN; width];
-                arch.dispatch(|| column_sums_loop(&matrix, &mut sums));
+                arch.dispatch(#[inline(always)] || column_sums_loop(&matrix, &mut sums));
                 let (mut added, mut product, mut passed) = (matrix.clone(), matrix.clone(), matrix.clone());
-                arch.dispatch(|| add_to_lines_loop(&line, &mut added));
-                arch.dispatch(|| multiply_loop(&mut product, &other));
-                arch.dispatch(|| pass_positive_loop(&mut passed, &other, 2.0));
+                arch.dispatch(#[inline(always)] || add_to_lines_loop(&line, &mut added));
+                arch.dispatch(#[inline(always)] || multiply_loop(&mut product, &other));
+                arch.dispatch(#[inline(always)] || pass_positive_loop(&mut passed, &other, 2.0));
                 for column in 0..width {
                     let mut sum = 0.0;
                     for at in (0..lines).map(|row| row * width + column) {

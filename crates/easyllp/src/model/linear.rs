@@ -1,11 +1,12 @@
 //! A linear model: scores = x·W + b, plus a weight for each category a row shows.
 
+use super::fields::Fields;
 use super::{Block, Gradient, Model, Parameters, Pass, Updates, check_size};
 use crate::classes::{check_classes, n_columns};
-use crate::error::{Error, Result, check_length};
+use crate::error::{Result, check_length};
 use crate::kernel::{Onto, product};
 use crate::rows::{RowBatch, Rows};
-use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 
 pub(crate) const WEIGHTS: usize = 0;
 pub(crate) const INTERCEPT: usize = 1;
@@ -26,9 +27,7 @@ pub(crate) const CATEGORIES: usize = 2;
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearModel {
     parameters: Parameters,
-    cardinalities: Vec<u32>,
-    /// Where each field's lines start in the block of categories.
-    field_starts: Vec<u32>,
+    fields: Fields,
 }
 
 impl LinearModel {
@@ -41,27 +40,18 @@ impl LinearModel {
     pub fn new(n_dense: usize, cardinalities: &[u32], n_classes: usize) -> Result<Self> {
         check_classes(n_classes)?;
         let n_scores = n_columns(n_classes);
-        let mut field_starts = Vec::with_capacity(cardinalities.len());
-        let mut n_categories = 0_u32;
-        for &cardinality in cardinalities {
-            field_starts.push(n_categories);
-            n_categories = n_categories.checked_add(cardinality).ok_or_else(|| Error::Setting {
-                name: "number of categories in all fields",
-                value: format!("more than {}", u32::MAX),
-                expected: "one that fits in 32 bits",
-            })?;
-        }
+        let fields = Fields::new(cardinalities)?;
         check_size("number of dense weights", n_dense, n_scores)?;
-        check_size("number of category weights", n_categories as usize, n_scores)?;
+        check_size("number of category weights", fields.n_lines(), n_scores)?;
         let block = |name, n_lines, updates, decays| {
             Block::new(name, Array2::zeros((n_lines, n_scores)), updates, decays)
         };
         let parameters = Parameters::new(vec![
             block("weights", n_dense, Updates::Dense, true),
             block("intercept", 1, Updates::Dense, false),
-            block("categories", n_categories as usize, Updates::Touched, true),
+            block("categories", fields.n_lines(), Updates::Touched, true),
         ]);
-        Ok(Self { parameters, cardinalities: cardinalities.to_vec(), field_starts })
+        Ok(Self { parameters, fields })
     }
 
     /// The weights of the dense features: D × scores.
@@ -76,19 +66,17 @@ impl LinearModel {
 
     /// The weights of one field's categories: its cardinality × scores.
     pub fn categories(&self, field: usize) -> ArrayView2<'_, f32> {
-        let start = self.field_starts[field] as usize;
-        let end = start + self.cardinalities[field] as usize;
-        self.parameters.0[CATEGORIES].values.slice(ndarray::s![start..end, ..])
+        self.parameters.0[CATEGORIES].values.slice(ndarray::s![self.fields.range(field), ..])
     }
 
     /// How many categories each field has.
     pub(crate) fn cardinalities(&self) -> &[u32] {
-        &self.cardinalities
+        &self.fields.cardinalities
     }
 
     /// The lines of the block of categories that a row uses.
-    pub(crate) fn lines<'b>(&'b self, ids: &'b ndarray::ArrayView1<u32>) -> impl Iterator<Item = u32> + 'b {
-        self.field_starts.iter().zip(ids).map(|(start, id)| start + id)
+    pub(crate) fn lines<'b>(&'b self, ids: ArrayView1<'b, u32>) -> impl Iterator<Item = u32> + 'b {
+        self.fields.lines(ids)
     }
 }
 
@@ -101,12 +89,7 @@ impl Model for LinearModel {
 
     fn check(&self, rows: &Rows) -> Result<()> {
         check_length("dense features", self.weights().nrows(), rows.n_dense())?;
-        check_length("categorical fields", self.cardinalities.len(), rows.n_fields())?;
-        let mut fields = self.cardinalities.iter().zip(rows.cardinalities()).enumerate();
-        match fields.find(|(_, (expected, got))| expected != got) {
-            Some((field, (&expected, &got))) => Err(Error::Cardinality { field, expected, got }),
-            None => Ok(()),
-        }
+        self.fields.check(rows)
     }
 
     fn parameters(&self) -> &Parameters {
@@ -120,10 +103,10 @@ impl Model for LinearModel {
     fn forward(&self, rows: &RowBatch, _: Pass, (): &mut (), mut scores: ArrayViewMut2<f32>) {
         scores.assign(&self.intercept());
         product(rows.dense, self.weights(), Onto::Add, scores.view_mut());
-        if !self.field_starts.is_empty() {
+        if !self.fields.is_empty() {
             let table = &self.parameters.0[CATEGORIES].values;
             for (mut score, ids) in scores.rows_mut().into_iter().zip(rows.categories.rows()) {
-                for line in self.lines(&ids) {
+                for line in self.lines(ids) {
                     score += &table.row(line as usize);
                 }
             }
@@ -137,11 +120,11 @@ impl Model for LinearModel {
         for dscore in dscores.rows() {
             intercept += &dscore;
         }
-        if !self.field_starts.is_empty() {
+        if !self.fields.is_empty() {
             let touched = gradient.touched_mut(CATEGORIES);
             for (dscore, ids) in dscores.rows().into_iter().zip(rows.categories.rows()) {
                 let dscore = dscore.to_slice().expect("lines of derivatives are contiguous");
-                self.lines(&ids).for_each(|line| touched.add(line, dscore));
+                self.lines(ids).for_each(|line| touched.add(line, dscore));
             }
         }
     }
@@ -154,6 +137,7 @@ impl Model for LinearModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::loss::{Softmax, TrainingLoss};
     use crate::model::parameters::BlockGradient;
     use ndarray::array;
@@ -204,7 +188,8 @@ mod tests {
                 BlockGradient::Touched(lines) => {
                     let mut values = Array2::zeros(model.parameters.0[block].values.dim());
                     for (line, of_line) in lines.iter() {
-                        values.row_mut(line as usize).assign(&ndarray::ArrayView1::from(of_line));
+                        let mut values = values.row_mut(line as usize);
+                        values += &ArrayView1::from(of_line);
                     }
                     values
                 }

@@ -2,6 +2,8 @@
 
 mod cnn;
 mod dense;
+mod embedding;
+mod fields;
 mod linear;
 mod mlp;
 mod objective;
@@ -11,6 +13,7 @@ mod pass;
 pub use crate::kernel::Activation;
 pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
 pub use dense::Hidden;
+pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;
 pub use mlp::{Mlp, MlpTape};
 pub(crate) use objective::Objective;
@@ -25,7 +28,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
 /// Anything that scores rows and takes back the derivative of a loss in the scores.
-pub trait Model: Sync {
+pub trait Model: Send + Sync {
     /// What `backward` needs to know of `forward`, and scratch for both. The caller owns it, so that threads share the
     /// model itself, and hands it in again: what was allocated for one batch serves the next.
     type Tape: Default + Send;

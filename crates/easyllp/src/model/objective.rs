@@ -76,7 +76,7 @@ impl Objective<'_, '_> {
         let mut scores = Array2::from_shape_fn((members.len(), n_scores), |(_, column)| intercept[column]);
         product(dense.view(), matrix(weights), Onto::Add, scores.view_mut());
         for (mut scores, ids) in scores.rows_mut().into_iter().zip(batch.categories.rows()) {
-            for line in self.model.lines(&ids) {
+            for line in self.model.lines(ids) {
                 let of_line = &table[line as usize * n_scores..][..n_scores];
                 scores.iter_mut().zip(of_line).for_each(|(score, weight)| *score += weight);
             }
@@ -104,7 +104,7 @@ impl Objective<'_, '_> {
         product(dense.t(), dscores.view(), Onto::Overwrite, matrix);
         for (dscores, ids) in dscores.rows().into_iter().zip(batch.categories.rows()) {
             intercept.iter_mut().zip(dscores).for_each(|(sum, dscore)| *sum += dscore);
-            for line in self.model.lines(&ids) {
+            for line in self.model.lines(ids) {
                 let of_line = &mut table[line as usize * n_scores..][..n_scores];
                 of_line.iter_mut().zip(dscores).for_each(|(sum, dscore)| *sum += dscore);
             }

@@ -77,11 +77,6 @@ impl Parameters {
         &mut self.0
     }
 
-    /// Whether every parameter is a finite number.
-    pub(crate) fn is_finite(&self) -> bool {
-        self.0.iter().all(|block| block.values.iter().all(|value| value.is_finite()))
-    }
-
     /// How many numbers there are.
     pub fn len(&self) -> usize {
         self.0.iter().map(|block| block.values.len()).sum()
@@ -99,9 +94,7 @@ impl Parameters {
                 .iter()
                 .map(|block| match block.updates {
                     Updates::Dense => BlockGradient::Dense(Array2::zeros(block.values.dim())),
-                    Updates::Touched => {
-                        BlockGradient::Touched(Touched::new(block.values.nrows(), block.values.ncols()))
-                    }
+                    Updates::Touched => BlockGradient::Touched(Touched::new(block.values.ncols())),
                 })
                 .collect(),
         )
@@ -147,85 +140,54 @@ impl Gradient {
     pub(crate) fn clear_touched(&mut self) {
         for block in &mut self.0 {
             if let BlockGradient::Touched(lines) = block {
-                lines.clear();
+                lines.lines.clear();
             }
         }
-    }
-
-    /// Adds another gradient of the same form.
-    pub(crate) fn add(&mut self, other: &Self) {
-        for (block, other) in self.0.iter_mut().zip(&other.0) {
-            match (block, other) {
-                (BlockGradient::Dense(values), BlockGradient::Dense(other)) => *values += other,
-                (BlockGradient::Touched(lines), BlockGradient::Touched(other)) => {
-                    other.iter().for_each(|(line, values)| lines.add(line, values));
-                }
-                _ => unreachable!("gradients of one model have one form"),
-            }
-        }
-    }
-
-    /// The sum of all squares.
-    pub(crate) fn squared_norm(&self) -> f64 {
-        let square = |g: &f32| f64::from(*g).powi(2);
-        self.0
-            .iter()
-            .map(|block| match block {
-                BlockGradient::Dense(values) => values.iter().map(square).sum::<f64>(),
-                BlockGradient::Touched(lines) => lines.values.iter().map(square).sum(),
-            })
-            .sum()
     }
 }
 
-/// Gradients of the lines of a table that a batch touched, in the order of their first touch.
-#[derive(Debug, Clone)]
+/// Gradients of the lines of a table that a batch touched, in the order of touch; a line may come again and again.
+#[derive(Debug, Clone, Default)]
 pub struct Touched {
     width: usize,
     lines: Vec<u32>,
+    /// As many as lines ask for, and what is left of earlier batches.
     values: Vec<f32>,
-    /// For each line of the table its place in `lines`, or [`Self::UNTOUCHED`].
-    places: Vec<u32>,
 }
 
 impl Touched {
-    const UNTOUCHED: u32 = u32::MAX;
-
-    fn new(n_lines: usize, width: usize) -> Self {
-        Self { width, lines: Vec::new(), values: Vec::new(), places: vec![Self::UNTOUCHED; n_lines] }
+    fn new(width: usize) -> Self {
+        Self { width, lines: Vec::new(), values: Vec::new() }
     }
 
     /// Adds to the gradient of a line, one value a column.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "there are no more touched lines than u32 line numbers"
-    )]
     pub fn add(&mut self, line: u32, values: &[f32]) {
-        debug_assert_eq!(values.len(), self.width);
-        let place = &mut self.places[line as usize];
-        if *place == Self::UNTOUCHED {
-            *place = self.lines.len() as u32;
-            self.lines.push(line);
-            self.values.extend_from_slice(values);
-        } else {
-            let start = *place as usize * self.width;
-            self.values[start..start + self.width]
-                .iter_mut()
-                .zip(values)
-                .for_each(|(sum, value)| *sum += value);
-        }
+        self.extend(std::iter::once(line)).copy_from_slice(values);
     }
 
-    /// The touched lines and their gradients.
+    /// Touches some lines, whose gradients the caller writes to what is returned: one after the other, one value a column.
+    pub fn extend(&mut self, lines: impl Iterator<Item = u32>) -> &mut [f32] {
+        let start = self.lines.len() * self.width;
+        self.lines.extend(lines);
+        let end = self.lines.len() * self.width;
+        if self.values.len() < end {
+            self.values.resize(end, 0.0);
+        }
+        &mut self.values[start..end]
+    }
+
+    /// The touched lines and what each touch adds to their gradients.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
         self.lines.iter().copied().zip(self.values.chunks_exact(self.width))
     }
 
-    fn clear(&mut self) {
-        for &line in &self.lines {
-            self.places[line as usize] = Self::UNTOUCHED;
-        }
-        self.lines.clear();
-        self.values.clear();
+    /// The touched lines.
+    pub(crate) fn lines(&self) -> &[u32] {
+        &self.lines
+    }
+
+    /// What the touch at a place adds.
+    pub(crate) fn gradient(&self, place: usize) -> &[f32] {
+        &self.values[place * self.width..][..self.width]
     }
 }

@@ -4,8 +4,10 @@
 //! what it touches. Weight decay reaches a line only in the steps that touch it: what it missed is not made up for.
 
 use super::check_setting;
+use super::dense::DenseMemory;
+use super::table::TableMemory;
 use crate::error::{Error, Result};
-use crate::model::BlockGradient;
+use crate::kernel::{Moment, Step};
 use crate::model::{Gradient, Parameters, Updates};
 
 /// Settings of minibatch training with Adam.
@@ -75,34 +77,16 @@ impl Adam {
 /// What Adam remembers from step to step.
 pub(crate) struct AdamState<'s> {
     settings: &'s Adam,
-    step: u64,
-    blocks: Vec<Moments>,
+    step: u32,
+    /// The last step of the epoch before.
+    epoch_start: u32,
+    blocks: Vec<Memory>,
 }
 
-struct Moments {
-    mean: Vec<f32>,
-    square: Vec<f32>,
-    /// Averaged weights; empty when they are not asked for.
-    average: Vec<f32>,
-    /// For a table: the step at which each line's average was last brought up to date.
-    averaged_at: Vec<u64>,
-}
-
-/// The numbers of one step, the same for every parameter.
-#[derive(Clone, Copy)]
-struct Step {
-    /// From the gradient of a sum of rows to the clipped gradient of their mean.
-    scale: f32,
-    beta1: f32,
-    beta2: f32,
-    /// Learning rate with the correction of the young mean.
-    rate: f32,
-    /// Correction of the young squares.
-    square_scale: f32,
-    epsilon: f32,
-    keep: f32,
-    /// The newest weights' share of the average.
-    share: f32,
+/// What Adam remembers of a block.
+enum Memory {
+    Dense(DenseMemory),
+    Table(TableMemory),
 }
 
 impl<'s> AdamState<'s> {
@@ -110,27 +94,55 @@ impl<'s> AdamState<'s> {
         let blocks = parameters
             .0
             .iter()
-            .map(|block| {
-                let zeros = || vec![0.0; block.values.len()];
-                let lines = if block.updates == Updates::Touched { block.values.nrows() } else { 0 };
-                let average = if settings.average { zeros() } else { Vec::new() };
-                Moments { mean: zeros(), square: zeros(), average, averaged_at: vec![0; lines] }
+            .map(|block| match block.updates {
+                Updates::Dense => Memory::Dense(DenseMemory::new(&block.values, settings.average)),
+                Updates::Touched => Memory::Table(TableMemory::new(&block.values, settings.average)),
             })
             .collect();
-        Self { settings, step: 0, blocks }
+        Self { settings, step: 0, epoch_start: 0, blocks }
     }
 
-    /// One step along the gradient of a sum over `n_rows` rows.
+    /// Declares the parameters good as they are: what `restore` goes back to.
+    pub(crate) fn start_epoch(&mut self, parameters: &Parameters) {
+        self.epoch_start = self.step;
+        for (block, memory) in parameters.0.iter().zip(&mut self.blocks) {
+            if let Memory::Dense(memory) = memory {
+                memory.keep(&block.values);
+            }
+        }
+    }
+
+    /// Puts the parameters back to where the epoch started.
+    pub(crate) fn restore(&self, parameters: &mut Parameters) {
+        for (block, memory) in parameters.0.iter_mut().zip(&self.blocks) {
+            match memory {
+                Memory::Dense(memory) => memory.restore(&mut block.values),
+                Memory::Table(memory) => memory.restore(&mut block.values, self.epoch_start),
+            }
+        }
+    }
+
+    /// One step along the gradient of a sum over `n_rows` rows, given in parts that are added in their order. Whether
+    /// parameters and moments are still finite; if not, they are of no more use.
     #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
-    pub(crate) fn step(&mut self, parameters: &mut Parameters, gradient: &Gradient, n_rows: usize) {
+    pub(crate) fn step(&mut self, parameters: &mut Parameters, parts: &[Gradient], n_rows: usize) -> bool {
         self.step += 1;
         let Adam { learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, .. } = *self.settings;
+        for (block, memory) in self.blocks.iter_mut().enumerate() {
+            if let Memory::Table(memory) = memory {
+                memory.sort(block, parts);
+            }
+        }
         let mut scale = 1.0 / n_rows as f64;
         if let Some(limit) = clip_norm {
-            let norm = gradient.squared_norm().sqrt() * scale;
+            let squares = self.blocks.iter().enumerate().map(|(block, memory)| match memory {
+                Memory::Dense(memory) => memory.squared_norm(block, parts),
+                Memory::Table(memory) => memory.squared_norm(block, parts),
+            });
+            let norm = squares.sum::<f64>().sqrt() * scale;
             scale *= (limit / norm).min(1.0);
         }
-        let steps = self.step as f64;
+        let steps = f64::from(self.step);
         let step = Step {
             scale: scale as f32,
             beta1: beta1 as f32,
@@ -141,26 +153,16 @@ impl<'s> AdamState<'s> {
             keep: (1.0 - learning_rate * weight_decay) as f32,
             share: (2.0 / (steps + 1.0)) as f32,
         };
-        for ((block, moments), gradient) in parameters.0.iter_mut().zip(&mut self.blocks).zip(&gradient.0) {
+        let moment = Moment { step: self.step, epoch_start: self.epoch_start };
+        let mut is_finite = true;
+        for (place, (block, memory)) in parameters.0.iter_mut().zip(&mut self.blocks).enumerate() {
             let step = Step { keep: if block.decays { step.keep } else { 1.0 }, ..step };
-            let width = block.values.ncols();
-            let weights = block.values.as_slice_mut().expect("parameters are contiguous");
-            match gradient {
-                BlockGradient::Dense(gradient) => {
-                    let gradient = gradient.as_slice().expect("gradients are contiguous");
-                    moments.update(0, weights, gradient, step);
-                }
-                BlockGradient::Touched(lines) => {
-                    for (line, gradient) in lines.iter() {
-                        let start = line as usize * width;
-                        let weights = &mut weights[start..start + width];
-                        moments.catch_up(line as usize, weights, self.step - 1);
-                        moments.update(start, weights, gradient, step);
-                        moments.averaged_at[line as usize] = self.step;
-                    }
-                }
-            }
+            is_finite &= match memory {
+                Memory::Dense(memory) => memory.update(step, &mut block.values, place, parts),
+                Memory::Table(memory) => memory.update(step, moment, &mut block.values, place, parts),
+            };
         }
+        is_finite
     }
 
     /// Puts the averaged weights in the place of the last ones, if they were asked for.
@@ -168,51 +170,12 @@ impl<'s> AdamState<'s> {
         if !self.settings.average || self.step == 0 {
             return;
         }
-        for (block, moments) in parameters.0.iter_mut().zip(&mut self.blocks) {
-            let width = block.values.ncols();
-            let weights = block.values.as_slice_mut().expect("parameters are contiguous");
-            for line in 0..moments.averaged_at.len() {
-                moments.catch_up(line, &weights[line * width..(line + 1) * width], self.step);
-            }
-            weights.copy_from_slice(&moments.average);
-        }
-    }
-}
-
-impl Moments {
-    /// The fused update of a run of parameters that starts at `start` in its block.
-    fn update(&mut self, start: usize, weights: &mut [f32], gradient: &[f32], step: Step) {
-        let range = start..start + weights.len();
-        let mean = &mut self.mean[range.clone()];
-        let square = &mut self.square[range.clone()];
-        for (((weight, gradient), mean), square) in weights.iter_mut().zip(gradient).zip(mean).zip(square) {
-            let gradient = gradient * step.scale;
-            *mean = step.beta1 * *mean + (1.0 - step.beta1) * gradient;
-            *square = step.beta2 * *square + (1.0 - step.beta2) * gradient * gradient;
-            let size = (*square * step.square_scale).sqrt() + step.epsilon;
-            *weight = *weight * step.keep - step.rate * *mean / size;
-        }
-        if !self.average.is_empty() {
-            for (average, weight) in self.average[range].iter_mut().zip(weights) {
-                *average += step.share * (*weight - *average);
+        for (block, memory) in parameters.0.iter_mut().zip(&mut self.blocks) {
+            match memory {
+                Memory::Dense(memory) => memory.finish(&mut block.values),
+                Memory::Table(memory) => memory.finish(&mut block.values, self.step),
             }
         }
-    }
-
-    /// Brings a line's average up to date: its weights have stood still since it was last touched.
-    #[expect(clippy::cast_possible_truncation, reason = "averages are f32")]
-    fn catch_up(&mut self, line: usize, weights: &[f32], step: u64) {
-        if self.average.is_empty() || step == 0 {
-            return;
-        }
-        // The share of the old average that is left: Π (1 − 2/(t+1)) over the steps in between, t − 1 over t + 1.
-        let (from, to) = (self.averaged_at[line] as f64, step as f64);
-        let left = (from * (from + 1.0) / (to * (to + 1.0))) as f32;
-        let average = &mut self.average[line * weights.len()..(line + 1) * weights.len()];
-        for (average, weight) in average.iter_mut().zip(weights) {
-            *average = weight + left * (*average - weight);
-        }
-        self.averaged_at[line] = step;
     }
 }
 
@@ -236,7 +199,7 @@ mod tests {
         let mut gradient = model.parameters().zero_gradient();
         gradient.dense_mut(0).fill(-3.0);
         gradient.dense_mut(1).fill(5.0);
-        AdamState::new(&settings, model.parameters()).step(model.parameters_mut(), &gradient, 4);
+        AdamState::new(&settings, model.parameters()).step(model.parameters_mut(), &[gradient], 4);
         assert!((model.weights()[[0, 0]] - (2.0 * 0.95 + 0.1)).abs() < 1e-6);
         assert!((model.intercept()[[0, 0]] - (2.0 - 0.1)).abs() < 1e-6); // does not decay
     }
@@ -249,7 +212,7 @@ mod tests {
             let mut gradient = model.parameters().zero_gradient();
             gradient.dense_mut(0).fill(3.0 * size);
             gradient.touched_mut(2).add(0, &[4.0 * size]);
-            AdamState::new(&settings, model.parameters()).step(model.parameters_mut(), &gradient, 1);
+            AdamState::new(&settings, model.parameters()).step(model.parameters_mut(), &[gradient], 1);
             model
         };
         assert_eq!(run(Some(1.0), 1.0), run(None, 0.2));
@@ -268,7 +231,7 @@ mod tests {
             if step == 2 || step == 5 {
                 gradient.touched_mut(2).add(1, &[1.0]);
             }
-            state.step(model.parameters_mut(), &gradient, 1);
+            state.step(model.parameters_mut(), &[gradient], 1);
             sum += f32::from(step) * model.weights()[[0, 0]];
             sum_of_line += f32::from(step) * model.categories(0)[[1, 0]];
             weight += f32::from(step);

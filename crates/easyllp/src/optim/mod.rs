@@ -1,7 +1,9 @@
 //! TRAIN: optimisers, which know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function.
 
 mod adam;
+mod dense;
 mod lbfgs;
+mod table;
 
 pub use adam::Adam;
 pub(crate) use adam::AdamState;

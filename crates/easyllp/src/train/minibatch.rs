@@ -21,9 +21,6 @@ use std::ops::ControlFlow;
 /// Rows in a chunk: small enough to share out a batch, large enough for a matrix product to be worth it.
 const CHUNK: usize = 128;
 
-/// Beyond this the squares that Adam keeps of a gradient no longer fit in `f32`.
-const LARGEST_SQUARE: f64 = 1e36;
-
 pub(super) fn fit<M: Model>(
     settings: &Adam,
     seed: u64,
@@ -40,16 +37,17 @@ pub(super) fn fit<M: Model>(
     let mut chunks_done = 0;
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
     let batch_size = settings.batch_size.min(order.len());
-    let mut chunks: Vec<Chunk<M>> =
-        (0..batch_size.div_ceil(CHUNK)).map(|_| Chunk::new(model, rows)).collect();
+    let n_chunks = batch_size.div_ceil(CHUNK);
+    let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model, rows)).collect();
+    let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| model.parameters().zero_gradient()).collect();
     let mut adam = AdamState::new(settings, model.parameters());
     let mut epochs = Vec::with_capacity(settings.epochs);
     let mut stopped = Stop::Finished;
-    let mut last_good = model.parameters().clone();
 
     'training: for epoch in 1..=settings.epochs {
         super::next_targets(rule, epoch - 1, &mut targets)?;
         order.shuffle(&mut rng);
+        adam.start_epoch(model.parameters());
         let mut epoch_loss = 0.0;
         let mut rows_done = 0;
         for (batch, members) in order.chunks(batch_size).enumerate() {
@@ -58,26 +56,25 @@ pub(super) fn fit<M: Model>(
                 chunk.draw = draws.of_chunk(number);
             }
             chunks_done += n_chunks as u64;
-            let work = |(chunk, members): (&mut Chunk<M>, &[u32])| {
-                chunk.learn(&*model, rows, members, &targets, loss);
-            };
-            if rayon::current_num_threads() == 1 {
-                chunks.iter_mut().zip(members.chunks(CHUNK)).for_each(work);
-            } else {
-                chunks.par_iter_mut().zip(members.par_chunks(CHUNK)).for_each(work);
-            }
-            let (first, rest) = chunks[..n_chunks].split_first_mut().expect("a batch has rows");
-            let mut batch_loss = first.loss;
-            for chunk in rest {
-                first.gradient.add(&chunk.gradient);
-                batch_loss += chunk.loss;
-            }
-            if !(batch_loss.is_finite() && first.gradient.squared_norm() < LARGEST_SQUARE) {
-                *model.parameters_mut() = last_good;
+            let gradients = &mut gradients[..n_chunks];
+            let is_finite = in_pool(|| {
+                let shared = &*model;
+                let work = |((chunk, gradient), members): ((&mut Chunk<M>, &mut Gradient), &[u32])| {
+                    chunk.learn(shared, rows, members, &targets, loss, gradient);
+                };
+                if rayon::current_num_threads() == 1 {
+                    chunks.iter_mut().zip(&mut *gradients).zip(members.chunks(CHUNK)).for_each(work);
+                } else {
+                    chunks.par_iter_mut().zip(&mut *gradients).zip(members.par_chunks(CHUNK)).for_each(work);
+                }
+                adam.step(model.parameters_mut(), gradients, members.len())
+            });
+            let batch_loss: f64 = chunks[..n_chunks].iter().map(|chunk| chunk.loss).sum();
+            if !(is_finite && batch_loss.is_finite()) {
+                adam.restore(model.parameters_mut());
                 let loss = batch_loss / members.len() as f64;
                 return Err(Error::Diverged { epoch, batch: batch + 1, loss });
             }
-            adam.step(model.parameters_mut(), &first.gradient, members.len());
             epoch_loss += batch_loss;
             rows_done += members.len();
             if watch(Progress::Batch { epoch, rows_done, n_rows: order.len() }).is_break() {
@@ -85,12 +82,6 @@ pub(super) fn fit<M: Model>(
                 break 'training;
             }
         }
-        if !model.parameters().is_finite() {
-            *model.parameters_mut() = last_good;
-            let (batch, loss) = (order.len().div_ceil(batch_size), epoch_loss / order.len() as f64);
-            return Err(Error::Diverged { epoch, batch, loss });
-        }
-        last_good.clone_from(model.parameters());
         let log = EpochLog { epoch, loss: epoch_loss / order.len() as f64 };
         epochs.push(log);
         if watch(Progress::Epoch(log)).is_break() {
@@ -102,6 +93,11 @@ pub(super) fn fit<M: Model>(
     Ok(TrainLog { epochs, stopped })
 }
 
+/// Runs a step on a thread of the pool: its parts are then handed over from there, which is cheaper than from outside.
+fn in_pool<R: Send>(step: impl FnOnce() -> R + Send) -> R {
+    if rayon::current_num_threads() == 1 { step() } else { rayon::scope(|_| step()) }
+}
+
 /// Everything that one chunk of a batch needs, used again from step to step.
 struct Chunk<M: Model> {
     rows: RowBuffer,
@@ -109,7 +105,6 @@ struct Chunk<M: Model> {
     scores: Array2<f32>,
     dscores: Array2<f32>,
     tape: M::Tape,
-    gradient: Gradient,
     loss: f64,
     draw: u64,
 }
@@ -123,14 +118,21 @@ impl<M: Model> Chunk<M> {
             scores: matrix(),
             dscores: matrix(),
             tape: M::Tape::default(),
-            gradient: model.parameters().zero_gradient(),
             loss: 0.0,
             draw: 0,
         }
     }
 
     /// Loss and gradient, in sum over the chunk's rows.
-    fn learn(&mut self, model: &M, rows: &Rows, members: &[u32], targets: &Targets, loss: &dyn TrainingLoss) {
+    fn learn(
+        &mut self,
+        model: &M,
+        rows: &Rows,
+        members: &[u32],
+        targets: &Targets,
+        loss: &dyn TrainingLoss,
+        gradient: &mut Gradient,
+    ) {
         let here = s![..members.len(), ..];
         let batch = rows.gather(members, &mut self.rows);
         for (&row, mut line) in members.iter().zip(self.targets.rows_mut()) {
@@ -141,7 +143,7 @@ impl<M: Model> Chunk<M> {
         let mut dscores = self.dscores.slice_mut(here);
         self.loss =
             loss.corrected_batch(self.scores.slice(here), self.targets.slice(here), dscores.view_mut());
-        self.gradient.clear_touched();
-        model.backward(&batch, &mut self.tape, dscores.view(), &mut self.gradient);
+        gradient.clear_touched();
+        model.backward(&batch, &mut self.tape, dscores.view(), gradient);
     }
 }

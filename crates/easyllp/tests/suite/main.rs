@@ -8,6 +8,8 @@ mod diagnose;
 /// The whole flow on embedded data.
 #[cfg(feature = "datasets")]
 mod digits;
+/// Steps of networks against PyTorch's.
+mod engine;
 /// Estimates from bags: exact by enumeration, intervals by simulation.
 mod estimates;
 /// Files in all formats.

@@ -2,9 +2,10 @@
 
 use crate::simulation::{normal, sigmoid};
 use easyllp::method::{Draw, Event, Naive};
+use easyllp::model::Hidden;
 use easyllp::{
-    Adam, Bags, Correction, EasyLlp, Error, Lbfgs, LinearModel, LossName, Model, Noise, Optimizer, Partition,
-    Progress, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer, bagging,
+    Adam, Bags, Correction, EasyLlp, EmbeddingNet, Error, Lbfgs, LinearModel, LossName, Mlp, Model, Noise,
+    Optimizer, Partition, Progress, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer, bagging,
 };
 use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
@@ -78,6 +79,85 @@ fn one_thread_and_two_give_the_same_bytes() {
         assert_eq!(one, two);
         assert_eq!(one, three);
     }
+}
+
+/// Networks, with all that could depend on threads: dropout, tables, clipping, averages, a last batch that is not full.
+#[test]
+fn networks_give_the_same_bytes_on_any_number_of_threads() {
+    let (rows, labels) = data(1500);
+    let dense = Rows::dense(rows.batch(0..1500).dense.to_owned()).unwrap();
+    let hidden = Hidden { dropout: 0.3, ..Hidden::new(&[150, 140]) };
+    let loss = LossName::Logistic.training().unwrap();
+    let [one, two, three] = [1, 2, 3].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut event = Event::new(&labels, 2).unwrap();
+            let mut mlp = Mlp::for_rows(&dense, &hidden, 2, 5).unwrap();
+            let of_mlp = adam().fit(&mut mlp, &dense, &mut event, loss).unwrap();
+            let mut net = EmbeddingNet::for_rows(&rows, 5, &hidden, 2, 5).unwrap();
+            let of_net = adam().fit(&mut net, &rows, &mut event, loss).unwrap();
+            let scores = [mlp.scores(&dense).unwrap(), net.scores(&rows).unwrap()];
+            (mlp, of_mlp, net, of_net, scores)
+        })
+    });
+    assert_eq!(one, two);
+    assert_eq!(one, three);
+    let last = one.1.epochs.last().unwrap().loss;
+    assert!(last < one.1.epochs[0].loss, "an Mlp learns");
+}
+
+/// Dropout draws from the seed, and differently from step to step: without it this training would stand still.
+#[test]
+fn dropout_follows_the_seed() {
+    let (rows, labels) = data(200);
+    let dense = Rows::dense(rows.batch(0..200).dense.to_owned()).unwrap();
+    let hidden = Hidden { dropout: 0.5, ..Hidden::new(&[20]) };
+    let train = |seed| {
+        let mut model = Mlp::for_rows(&dense, &hidden, 2, 5).unwrap();
+        let settings = Adam { epochs: 3, batch_size: 200, ..Adam::default() };
+        let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed };
+        let loss = LossName::Logistic.training().unwrap();
+        trainer.fit(&mut model, &dense, &mut Event::new(&labels, 2).unwrap(), loss).unwrap();
+        model
+    };
+    assert_eq!(train(1), train(1));
+    assert_ne!(train(1), train(2));
+}
+
+/// A run-away in the second epoch leaves the weights of the first, lines of tables included.
+#[test]
+fn a_diverged_network_holds_the_weights_of_the_last_good_epoch() {
+    /// Targets that are fine once and monstrous later.
+    struct Monstrous(usize);
+    impl TargetRule for Monstrous {
+        fn n_rows(&self) -> usize {
+            self.0
+        }
+        fn n_classes(&self) -> usize {
+            2
+        }
+        fn rows(&self) -> Vec<u32> {
+            (0..).take(self.0).collect()
+        }
+        fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
+            out.values_mut().fill(if epoch == 0 { 0.5 } else { 1e38 });
+            Ok(())
+        }
+    }
+    let (rows, _) = data(400);
+    let fit = |epochs| {
+        let mut model = EmbeddingNet::for_rows(&rows, 3, &Hidden::new(&[4]), 2, 5).unwrap();
+        let settings = Adam { epochs, batch_size: 64, average: false, ..Adam::default() };
+        let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 3 };
+        let loss = LossName::Logistic.training().unwrap();
+        let outcome = trainer.fit(&mut model, &rows, &mut Monstrous(400), loss);
+        (model, outcome)
+    };
+    let (good, outcome) = fit(1);
+    assert!(outcome.is_ok());
+    let (diverged, outcome) = fit(2);
+    assert!(matches!(outcome, Err(Error::Diverged { epoch: 2, .. })), "{outcome:?}");
+    assert_eq!(diverged, good);
 }
 
 /// Targets that are given, to see what training makes of them.

@@ -1,0 +1,56 @@
+//! What makes the way to memory shorter for tables that are larger than any cache.
+
+#![expect(clippy::inline_always, reason = "a prefetch is one instruction")]
+
+/// Tells the memory that these numbers will be asked for.
+#[inline(always)]
+pub(crate) fn prefetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in values.chunks(64 / size_of::<T>().clamp(1, 64)) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        #[expect(unsafe_code, reason = "an instruction with a pointer")]
+        // SAFETY: prefetching reads nothing that the program sees, and the pointer is that of a slice.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
+}
+
+/// Asks for large pages behind a large table, best before its first use: lines are met in no order, and with small pages
+/// each of them costs a look-up of its page besides. A wish only; where it is not heard, nothing changes.
+pub(crate) fn wish_for_large_pages<T>(table: &mut [T]) {
+    /// Smaller tables have few pages of any size.
+    const WORTH_IT: usize = 8 << 20;
+    #[cfg(target_os = "linux")]
+    if size_of_val(table) >= WORTH_IT {
+        let page = 4096;
+        let start = table.as_mut_ptr().cast::<u8>();
+        let offset = start.align_offset(page);
+        #[expect(unsafe_code, reason = "a system call with a pointer")]
+        // SAFETY: the range lies within a slice that is borrowed mutably, and the advice changes no byte of it.
+        unsafe {
+            libc::madvise(start.add(offset).cast(), size_of_val(table) - offset, libc::MADV_HUGEPAGE);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (table, WORTH_IT);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_change_no_byte() {
+        for length in [0, 1, 1000, 5 << 20] {
+            let mut table: Vec<u32> = (0..length).collect();
+            wish_for_large_pages(&mut table[length as usize / 3..]);
+            prefetch(&[0.0; 33]);
+            prefetch(&[(); 3]);
+            prefetch(&[[0_u8; 100]; 3]);
+            assert!(table.into_iter().eq(0..length));
+        }
+    }
+}
