@@ -458,7 +458,9 @@ mod tests {
             let gradient = |place: usize| &gradients[place * width..][..width];
             let (before, memory_before) = (numbers(7 * width, 1.5), {
                 let mut memory = numbers(7 * width * n_parts, 2.5);
-                memory.iter_mut().for_each(|value| *value *= *value);
+                for value in &mut memory {
+                    *value *= *value;
+                }
                 memory
             });
             let touched_before = [0, 1, 2, 3, 4, 5, 6];
