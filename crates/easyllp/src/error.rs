@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why the library refuses an input.
 ///
-/// Bags, rows, classes and columns are counted from 0, in the order in which they were given.
+/// Bags, rows, classes and columns are counted from 0, in the order in which they were given; layers from 1.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
@@ -169,6 +169,8 @@ pub enum Error {
     ParameterNotFinite { block: String, line: usize, column: usize, value: f32 },
     #[error("rows have {n_fields} categorical fields, and an Mlp takes none: use an EmbeddingNet")]
     FieldsWithoutEmbedding { n_fields: usize },
+    #[error("layer {layer}, `{text}`: {reason}")]
+    BadLayer { layer: usize, text: String, reason: String },
     #[error("no row has a target")]
     NoTargets,
     #[error("row {row} is to be trained on, but there are only {n_rows} rows")]

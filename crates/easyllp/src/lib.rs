@@ -103,7 +103,7 @@ pub use estimate::{Estimate, Estimator, Scope};
 pub use link::Link;
 pub use loss::{Loss, LossName, TrainingLoss};
 pub use method::{EasyLlp, TargetRule};
-pub use model::{EmbeddingNet, LinearModel, Mlp, Model};
+pub use model::{Cnn, EmbeddingNet, LinearModel, Mlp, Model};
 pub use optim::{Adam, Lbfgs};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;

@@ -5,7 +5,9 @@
 
 use easyllp::method::Event;
 use easyllp::model::{Activation, Hidden};
-use easyllp::{Adam, EmbeddingNet, LinearModel, LossName, Mlp, Model, Optimizer, Progress, Rows, Trainer};
+use easyllp::{
+    Adam, Cnn, EmbeddingNet, LinearModel, LossName, Mlp, Model, Optimizer, Progress, Rows, Trainer,
+};
 use ndarray::Array2;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ops::ControlFlow;
@@ -70,4 +72,12 @@ fn a_step_allocates_nothing() {
     assert_eq!(allocations_of_an_epoch(mlp, &dense, &labels), 6 * CHUNKS, "MLP");
     let net = EmbeddingNet::for_rows(&rows, 4, &hidden, 2, 1).unwrap();
     assert_eq!(allocations_of_an_epoch(net, &rows, &labels), 8 * CHUNKS, "embedding net");
+    // The head's products only, whatever stands before it: three features in both.
+    let of_cnn = |layers: &str| {
+        let cnn = Cnn::new(&layers.parse().unwrap(), "1x3x3".parse().unwrap(), 2, 1).unwrap();
+        allocations_of_an_epoch(cnn, &dense, &labels)
+    };
+    let long = of_cnn("conv2x4:same gelu pool2:stride1 dropout0.2 conv2x3 relu fc16 tanh");
+    assert!(long <= 12 * CHUNKS, "CNN: {long}");
+    assert_eq!(long, of_cnn("conv3x3 fc16 tanh"), "CNN");
 }

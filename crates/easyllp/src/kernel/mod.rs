@@ -1,23 +1,34 @@
 //! The fast loops, each behind a safe function. The only room with `unsafe` in it.
 //!
-//! Loops that are no matrix product are plain ones over slices, compiled for every kind of vectors and chosen at run time:
-//! none of them lets the compiler contract or reorder, so that all kinds give the same bytes.
+//! Loops over single numbers are plain ones over slices, compiled for every kind of vectors and chosen at run time: none
+//! of them lets the compiler contract or reorder, so that all kinds give the same bytes. Products of matrices and
+//! convolutions, which sum in vectors, give the same bytes on the same kind of machine.
 
 mod activation;
 mod adam;
+mod buffer;
+mod convolution;
 mod dropout;
 mod logistic;
 mod memory;
+mod plane;
+mod pool;
 mod product;
 mod sort;
 mod sums;
+mod tile;
+mod vector;
 
 pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
 pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
+pub(crate) use buffer::Buffer;
+pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use logistic::logistic_losses;
 pub(crate) use memory::{prefetch, wish_for_large_pages};
+pub(crate) use plane::Plane;
+pub(crate) use pool::{Pool, Summary};
 pub(crate) use product::{Onto, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};

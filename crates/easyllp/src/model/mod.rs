@@ -1,5 +1,6 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
+mod cnn;
 mod dense;
 mod embedding;
 mod fields;
@@ -10,6 +11,7 @@ mod parameters;
 mod pass;
 
 pub use crate::kernel::Activation;
+pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
 pub use dense::Hidden;
 pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;
