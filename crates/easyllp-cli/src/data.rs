@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{EncoderOptions, HashedText, Kind, ReadAs, Source, Table};
-use easyllp::{Bags, Error};
+use easyllp::{Bags, Error, ImageShape};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Args)]
@@ -127,6 +127,8 @@ pub(crate) struct Data {
     /// The columns to learn from.
     pub(crate) features: Table,
     pub(crate) bags: Bags,
+    /// The shape of the images that a row is, if it is one and the files say it.
+    pub(crate) image: Option<ImageShape>,
 }
 
 impl DataArgs {
@@ -140,7 +142,8 @@ impl DataArgs {
         columns.dedup();
         let whole = source.read(&columns)?;
         let bags = self.reports.join(&self.rows, &whole)?.bags;
-        Ok(Data { features: whole.select(&features)?, bags })
+        let image = if let [only] = &features[..] { source.image(only) } else { None };
+        Ok(Data { features: whole.select(&features)?, bags, image })
     }
 }
 

@@ -169,6 +169,72 @@ fn formats_and_column_order_do_not_change_the_model() {
     assert!(scores.starts_with("score_count_0,"), "{}", scores.lines().next().unwrap_or_default());
 }
 
+/// Images out of IDX files, which say their shape, over bags into a network; the model does not depend on threads.
+#[test]
+fn images_are_learnt_by_a_network() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let n_images = 600_u32;
+    // Bright on the left or on the right, over noise.
+    let is_left = |image: u32| image * 7 % 3 == 0;
+    let pixel = |image: u32, place: u32| {
+        let noise = image.wrapping_mul(2_654_435_761).wrapping_add(place.wrapping_mul(40_503)) >> 7 & 127;
+        u8::try_from(noise).expect("7 bits") + if is_left(image) == (place % 8 < 4) { 100 } else { 0 }
+    };
+    let header = |magic: [u8; 4], sizes: &[u32]| {
+        magic.into_iter().chain(sizes.iter().flat_map(|size| size.to_be_bytes())).collect::<Vec<u8>>()
+    };
+    let mut images = header([0, 0, 8, 3], &[n_images, 8, 8]);
+    images.extend((0..n_images).flat_map(|image| (0..64).map(move |place| pixel(image, place))));
+    fs::write(folder.join("x-images-idx3-ubyte"), images).expect("a file");
+    let mut labels = header([0, 0, 8, 1], &[n_images]);
+    labels.extend((0..n_images).map(|image| u8::from(is_left(image))));
+    fs::write(folder.join("x-labels-idx1-ubyte"), labels).expect("a file");
+
+    stdout(folder, "bag --rows x-images-idx3-ubyte --label label --size 5 --out bags");
+    let train = |threads: usize| {
+        let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+        let mut command = easyllp(
+            folder,
+            &format!("train {files} --epochs 12 --lr 0.01 --batch-size 32 --threads {threads} --out cnn"),
+        );
+        command.args(["--model", "cnn:conv3x4:same relu pool2 conv3x4 relu fc8 relu"]).assert().success();
+        fs::read(folder.join("cnn")).expect("a model")
+    };
+    assert!(train(1) == train(2));
+    let shown = stdout(folder, "show cnn");
+    assert!(shown.contains("conv2.weights") && shown.contains("36 × 4"), "{shown}");
+    stdout(folder, "predict --model cnn --rows x-images-idx3-ubyte --keep label --out scores.csv");
+    let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
+    let line = |line: &str| {
+        let (label, score) = line.split_once(',').expect("two cells");
+        (score.parse().expect("a score"), label == "1")
+    };
+    let area = auc(scores.lines().skip(1).map(line).collect());
+    assert!(area > 0.99, "AUC {area}");
+}
+
+/// Categories by embeddings: as good as a linear model at least.
+#[test]
+fn a_table_is_learnt_by_a_network() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for part in ["train", "test"] {
+        stdout(folder, &format!("datasets export adult --part {part} --out {part}.csv"));
+    }
+    stdout(folder, "bag --rows train.csv --label income --positive >50K --size 8 --out bags");
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    stdout(folder, &format!("train {files} --model embedding:4,mlp:32 --epochs 5 --out model"));
+    stdout(folder, "predict --model model --rows test.csv --keep income --out scores.csv");
+    let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
+    let line = |line: &str| {
+        let (income, score) = line.split_once(',').expect("two cells");
+        (score.parse().expect("a score"), income == ">50K")
+    };
+    let area = auc(scores.lines().skip(1).map(line).collect());
+    assert!(area > 0.89, "AUC {area}");
+}
+
 /// Rows in another order: each row has the same target, and the model is the same but for rounding.
 #[test]
 fn the_order_of_rows_does_not_matter() {

@@ -14,10 +14,10 @@
 //! A checksum tells of accidents, and anyone can make one: what is read is checked as if it were hostile.
 
 use crate::atomic::{AtomicFile, cannot_write};
-use crate::classes::{check_classes, n_columns};
+use crate::classes::check_classes;
 use crate::error::{Error, Result, check_length};
 use crate::loss::LossName;
-use crate::model::{LinearModel, Model};
+use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
 use crate::prior::LabelPrior;
 use crate::table::Encoder;
 use ndarray::Array2;
@@ -51,11 +51,11 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-/// use easyllp::{LabelPrior, LinearModel, LossName, ModelFile};
+/// use easyllp::{AnyModel, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
 ///
 /// let table = Table::new(vec![("age".into(), Column::Numeric(vec![20.0, 40.0]))])?;
 /// let encoder = Encoder::fit(&table, EncoderOptions::default())?;
-/// let model = LinearModel::for_rows(&encoder.encode(&table)?, 2)?;
+/// let model = AnyModel::Linear(LinearModel::for_rows(&encoder.encode(&table)?, 2)?);
 /// let file = ModelFile {
 ///     encoder,
 ///     classes: vec!["no".into(), "yes".into()],
@@ -64,6 +64,8 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///     prior: LabelPrior::binary(0.25)?,
 ///     settings: [("optimizer".into(), "adam".into())].into(),
 ///     fingerprint: "3f21".into(),
+///     name: ModelName::Linear,
+///     image: None,
 ///     model,
 /// };
 /// # let folder = tempfile::tempdir().unwrap();
@@ -92,8 +94,12 @@ pub struct ModelFile {
     pub settings: BTreeMap<String, String>,
     /// A fingerprint of the data it was trained on.
     pub fingerprint: String,
+    /// What the model is.
+    pub name: ModelName,
+    /// The shape of the images that its dense features are, if they are.
+    pub image: Option<ImageShape>,
     /// The model.
-    pub model: LinearModel,
+    pub model: AnyModel,
 }
 
 impl ModelFile {
@@ -124,6 +130,7 @@ impl ModelFile {
 
     fn write(&self) -> Checked<Vec<u8>> {
         self.check()?;
+        self.check_form()?;
         let description = serde_json::to_string(&Description {
             classes: Cow::Borrowed(&self.classes),
             encoder: Cow::Borrowed(&self.encoder),
@@ -131,7 +138,8 @@ impl ModelFile {
             format: FORMAT,
             loss: self.loss,
             method: Cow::Borrowed(&self.method),
-            model: Kind::Linear,
+            image: self.image.map(|image| image.to_string().into()),
+            model: Cow::Borrowed(&self.name),
             prior: Cow::Borrowed(&self.prior),
             settings: Cow::Borrowed(&self.settings),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -162,9 +170,24 @@ impl ModelFile {
                 "it has format {format}, written by easyllp {version}, and the newest one known here is {FORMAT}"
             ));
         }
-        let Description { classes, encoder, fingerprint, loss, method, prior, settings, .. } =
-            serde_json::from_str(description)?;
-        let model = read_model(&encoder, classes.len(), &tensors, data)?;
+        let Description {
+            classes,
+            encoder,
+            fingerprint,
+            image,
+            loss,
+            method,
+            model: name,
+            prior,
+            settings,
+            ..
+        } = serde_json::from_str(description)?;
+        let image = image.map(|image| image.parse::<ImageShape>()).transpose()?;
+        check_classes(classes.len())?;
+        encoder.check()?;
+        let (n_dense, cardinalities) = encoder.shape();
+        let form = RowsForm { n_dense, cardinalities: &cardinalities, image };
+        let model = read_model(&name, form, classes.len(), &tensors, data)?;
         let file = Self {
             encoder: encoder.into_owned(),
             classes: classes.into_owned(),
@@ -173,10 +196,32 @@ impl ModelFile {
             prior: prior.into_owned(),
             settings: settings.into_owned(),
             fingerprint: fingerprint.into_owned(),
+            name: name.into_owned(),
+            image,
             model,
         };
         file.check()?;
         Ok(file)
+    }
+
+    /// Refuses a model that is not what its name, columns and classes say: such a file could not be read back.
+    fn check_form(&self) -> Checked<()> {
+        let (n_dense, cardinalities) = self.encoder.shape();
+        let form = RowsForm { n_dense, cardinalities: &cardinalities, image: self.image };
+        if self.model.cardinalities() != cardinalities {
+            return refuse("the model and the encoder differ in their categories");
+        }
+        let made = self.name.build(form, self.classes.len(), 0)?;
+        let (blocks, expected) = (self.model.parameters().blocks(), made.parameters().blocks());
+        check_length("blocks of parameters", expected.len(), blocks.len())?;
+        for (block, expected) in blocks.iter().zip(expected) {
+            let (name, shape) = (expected.name(), expected.values.shape());
+            if block.name != name || block.values.shape() != shape {
+                let (got, got_shape) = (block.name(), block.values.shape());
+                return refuse(format!("block `{got}` has shape {got_shape:?}, not `{name}` {shape:?}"));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what could not score rows, or could not be read back: before writing, and after reading.
@@ -189,17 +234,8 @@ impl ModelFile {
         check_length("classes of the prior", self.classes.len(), self.prior.classes().len())?;
         self.loss.training()?;
         self.encoder.check()?;
-        if self.model.cardinalities() != self.encoder.shape().1 {
-            return refuse("the model and the encoder differ in their categories");
-        }
-        let blocks = &self.model.parameters().0;
-        let forms = forms(&self.encoder, self.classes.len())?;
-        check_length("blocks of parameters", forms.len(), blocks.len())?;
-        for (block, (name, shape)) in blocks.iter().zip(forms) {
-            if block.name != name || block.values.shape() != shape {
-                let (got, got_shape) = (block.name(), block.values.shape());
-                return refuse(format!("block `{got}` has shape {got_shape:?}, not `{name}` {shape:?}"));
-            }
+        for block in self.model.parameters().blocks() {
+            let name = block.name();
             let strange = block.values.indexed_iter().find(|(_, value)| !value.is_finite());
             if let Some(((line, column), value)) = strange {
                 return refuse(format!(
@@ -218,9 +254,11 @@ struct Description<'m> {
     encoder: Cow<'m, Encoder>,
     fingerprint: Cow<'m, str>,
     format: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<Cow<'m, str>>,
     loss: LossName,
     method: Cow<'m, str>,
-    model: Kind,
+    model: Cow<'m, ModelName>,
     prior: Cow<'m, LabelPrior>,
     settings: Cow<'m, BTreeMap<String, String>>,
     version: Cow<'m, str>,
@@ -231,13 +269,6 @@ struct Description<'m> {
 struct Stamp {
     format: u32,
     version: String,
-}
-
-/// The kinds of model that a file can hold.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Linear,
 }
 
 /// Why a model is refused.
@@ -276,27 +307,25 @@ impl View for Tensor<'_> {
     }
 }
 
-/// The name and shape of each block of a model with this encoder.
-fn forms(encoder: &Encoder, n_classes: usize) -> Checked<[(&'static str, [usize; 2]); 3]> {
-    let (n_dense, cardinalities) = encoder.shape();
-    let sum = cardinalities.into_iter().try_fold(0_usize, |sum, n| sum.checked_add(n as usize));
-    let Some(n_categories) = sum else { return refuse("it has more categories than can be counted") };
-    let n_scores = n_columns(n_classes);
-    Ok([
-        ("weights", [n_dense, n_scores]),
-        ("intercept", [1, n_scores]),
-        ("categories", [n_categories, n_scores]),
-    ])
-}
-
-/// The model of this encoder with the numbers of a file.
-fn read_model(encoder: &Encoder, n_classes: usize, tensors: &Metadata, data: &[u8]) -> Checked<LinearModel> {
+/// The model of this name and form with the numbers of a file.
+fn read_model(
+    name: &ModelName,
+    form: RowsForm,
+    n_classes: usize,
+    tensors: &Metadata,
+    data: &[u8],
+) -> Checked<AnyModel> {
     // `Metadata` has made sure that tensors are as long as their shapes say and follow on each other. If they also fill
-    // the data, then a model of the same shapes is no larger than the file: a small file cannot ask for much memory.
-    let forms = forms(encoder, n_classes)?;
-    check_length("tensors", forms.len(), tensors.tensors().len())?;
+    // the data, then a model with as many numbers is no larger than the file: a small file cannot ask for much memory.
     check_length("bytes of tensors", tensors.data_len(), data.len())?;
-    for (name, shape) in forms {
+    let n_bytes = name.n_parameters(form, n_classes).and_then(|n| n.checked_mul(size_of::<f32>()));
+    if n_bytes != Some(data.len()) {
+        return refuse(format!("it holds {} bytes of numbers, not those of its model", data.len()));
+    }
+    let mut model = name.build(form, n_classes, 0)?;
+    check_length("tensors", model.parameters().0.len(), tensors.tensors().len())?;
+    for block in &mut model.parameters_mut().0 {
+        let (name, shape) = (&block.name, block.values.shape());
         let Some(tensor) = tensors.info(name) else { return refuse(format!("tensor `{name}` is missing")) };
         if tensor.dtype != Dtype::F32 || tensor.shape != shape {
             let (kind, got) = (tensor.dtype, &tensor.shape);
@@ -304,12 +333,7 @@ fn read_model(encoder: &Encoder, n_classes: usize, tensors: &Metadata, data: &[u
                 "tensor `{name}` has {kind} numbers in shape {got:?}, not F32 in {shape:?}"
             ));
         }
-    }
-    let (n_dense, cardinalities) = encoder.shape();
-    let mut model = LinearModel::new(n_dense, &cardinalities, n_classes)?;
-    for block in &mut model.parameters_mut().0 {
-        let numbers = tensors.info(&block.name).and_then(|tensor| data.get(tensor.data_offsets.0..));
-        let (numbers, _) = numbers.unwrap_or_default().as_chunks();
+        let (numbers, _) = data.get(tensor.data_offsets.0..).unwrap_or_default().as_chunks();
         block.values.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
     }
     Ok(model)

@@ -167,8 +167,16 @@ pub enum Error {
     Unbounded { iteration: usize, loss: f64 },
     #[error("{value} in line {line}, column {column} of {block}: parameters must be finite")]
     ParameterNotFinite { block: String, line: usize, column: usize, value: f32 },
-    #[error("rows have {n_fields} categorical fields, and an Mlp takes none: use an EmbeddingNet")]
+    #[error("rows have {n_fields} categorical fields, which this model cannot take: use an embedding net")]
     FieldsWithoutEmbedding { n_fields: usize },
+    #[error(
+        "`{name}` is no model: choose linear, mlp:WIDTHS, embedding:WIDTH,mlp:WIDTHS or cnn:LAYERS, such as mlp:256,128 or cnn:mnist"
+    )]
+    UnknownModel { name: String },
+    #[error("a cnn needs to know the shape of its images, such as 1x28x28")]
+    NoImageShape,
+    #[error("images of shape {shape} do not have {n_dense} numbers, as the rows have")]
+    ImageShape { shape: String, n_dense: usize },
     #[error("layer {layer}, `{text}`: {reason}")]
     BadLayer { layer: usize, text: String, reason: String },
     #[error("no row has a target")]

@@ -20,7 +20,7 @@ pub(crate) struct InspectArgs {
 const DEALINGS: usize = 1999;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
-    let Data { features, bags } = args.data.load()?;
+    let Data { features, bags, .. } = args.data.load()?;
     let mut text =
         format!("{} rows in {} bags\n\nsizes\n", thousands(bags.n_members()), thousands(bags.n_bags()));
     text.push_str(&histogram(&bags));

@@ -1,10 +1,10 @@
 //! `easyllp show`: what is in a model file.
 
-use crate::output::print;
+use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
-use easyllp::ModelFile;
 use easyllp::table::ColumnEncoding;
+use easyllp::{LinearModel, Model, ModelFile};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     let file = ModelFile::load(&args.model)?;
     let mut text = String::new();
-    let _ = writeln!(text, "linear model, {} loss, method {}", file.loss.as_str(), file.method);
+    let _ = writeln!(text, "{} model, {} loss, method {}", file.name, file.loss.as_str(), file.method);
     let shares: Vec<String> =
         file.classes.iter().zip(file.prior.classes()).map(|(class, p)| format!("{class} {p:.4}")).collect();
     let _ = writeln!(text, "prior      {}", shares.join(", "));
@@ -42,17 +42,25 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
         };
         let _ = writeln!(text, "  {:<20} {how}", column.name);
     }
-    let mut weights = weights(&file);
-    weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-    let _ = writeln!(text, "\nlargest weights");
-    for (name, weight) in weights.iter().take(args.top) {
-        let _ = writeln!(text, "  {weight:>9.4}  {name}");
+    if let Some(model) = file.model.as_linear() {
+        let mut weights = weights(&file, model);
+        weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let _ = writeln!(text, "\nlargest weights");
+        for (name, weight) in weights.iter().take(args.top) {
+            let _ = writeln!(text, "  {weight:>9.4}  {name}");
+        }
+    } else {
+        let _ = writeln!(text, "\n{} parameters", thousands(file.model.parameters().len()));
+        for block in file.model.parameters().blocks() {
+            let shape = block.values();
+            let _ = writeln!(text, "  {:<20} {} × {}", block.name(), shape.nrows(), shape.ncols());
+        }
     }
     print(&text)
 }
 
 /// Every weight by the feature and class it belongs to.
-fn weights(file: &ModelFile) -> Vec<(String, f32)> {
+fn weights(file: &ModelFile, model: &LinearModel) -> Vec<(String, f32)> {
     let mut names: Vec<String> = Vec::new();
     let mut weights = Vec::new();
     let of_class = |column: usize| {
@@ -70,21 +78,21 @@ fn weights(file: &ModelFile) -> Vec<(String, f32)> {
             }
             ColumnEncoding::Vocabulary(values) => {
                 for (id, value) in values.iter().enumerate() {
-                    for (score, weight) in file.model.categories(field).row(id + 1).iter().enumerate() {
+                    for (score, weight) in model.categories(field).row(id + 1).iter().enumerate() {
                         weights.push((format!("{} = {value}{}", column.name, of_class(score)), *weight));
                     }
                 }
                 field += 1;
             }
             ColumnEncoding::Hash(_) => {
-                for ((bucket, score), weight) in file.model.categories(field).indexed_iter() {
+                for ((bucket, score), weight) in model.categories(field).indexed_iter() {
                     weights.push((format!("{} in bucket {bucket}{}", column.name, of_class(score)), *weight));
                 }
                 field += 1;
             }
         }
     }
-    for ((feature, score), weight) in file.model.weights().indexed_iter() {
+    for ((feature, score), weight) in model.weights().indexed_iter() {
         weights.push((format!("{}{}", names[feature], of_class(score)), *weight));
     }
     weights

@@ -5,15 +5,18 @@ use crate::data::{Data, DataArgs};
 use crate::figures::{figures, table};
 use crate::output::{misuse, print, thousands};
 use crate::progress::Training;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use easyllp::diagnose::{Verdict, dispersion};
 use easyllp::method::Naive;
-use easyllp::table::Encoder;
+use easyllp::model::RowsForm;
+use easyllp::table::{Column, Encoder};
 use easyllp::{
-    Adam, BagWeights, Bags, Correction, EasyLlp, Estimator, LabelPrior, Lbfgs, LinearModel, LossName, Model,
-    ModelFile, Optimizer, Predictions, Rows, TargetRule, Trainer, TrainingLoss, bagging,
+    Adam, AnyModel, BagWeights, Bags, Correction, EasyLlp, Estimator, ImageShape, Judge, LabelPrior, Lbfgs,
+    LossName, Model, ModelFile, ModelName, Optimizer, Predictions, Rows, TargetRule, TrainLog, Trainer,
+    TrainingLoss, bagging,
 };
+use ndarray::Array2;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -32,9 +35,14 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The model
-    #[arg(long, value_enum, default_value_t = ModelName::Linear)]
+    /// The model: linear, mlp:256,128, embedding:16,mlp:256,128, cnn:mnist, cnn:cifar or cnn:LAYERS, such as 'cnn:conv5x8 relu
+    /// pool2 fc120 relu'
+    #[arg(long, value_name = "MODEL", default_value = "linear")]
     model: ModelName,
+
+    /// The shape of images, for a cnn; by default as the files say
+    #[arg(long, value_name = "CxHxW")]
+    image: Option<ImageShape>,
 
     /// How rows get their targets
     #[arg(long, value_enum, default_value_t = Method::Easyllp)]
@@ -49,7 +57,8 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
     l2: Option<L2>,
 
-    /// Train by minibatches (Adam), with this many passes over the rows; a linear model is else brought to its optimum
+    /// Train by minibatches (Adam), with at most this many passes over the rows (40 by default for networks), stopped when held-out
+    /// bags see no better; a linear model is else brought to its optimum
     #[arg(long, value_name = "N", value_parser = parse_count)]
     epochs: Option<NonZeroUsize>,
 
@@ -84,11 +93,6 @@ pub(crate) struct TrainArgs {
     /// The model file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModelName {
-    Linear,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,10 +147,13 @@ fn parse_weights(text: &str) -> Result<BagWeights, String> {
 /// Penalties for a single label that `auto` tries, from strong to weak: each solution is where the next one starts.
 const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
+/// Epochs without a better Brier score on held-out bags after which minibatches stop.
+const PATIENCE: usize = 10;
+
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
     let plan = Plan::new(args)?;
-    let Data { features, bags } = args.data.load()?;
+    let Data { features, bags, image } = args.data.load()?;
     eprintln!(
         "easyllp: {} rows in {} bags, {} columns to learn from",
         thousands(bags.n_members()),
@@ -154,12 +161,21 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         features.columns().len()
     );
     warn_if_not_iid(&bags)?;
+    let image = match (&args.model, features.columns()) {
+        (ModelName::Cnn(_), [(_, Column::Vector(_))]) => args.image.or(image),
+        (ModelName::Cnn(_), _) => bail!(
+            "a cnn learns from images, one column of lists as in IDX, CIFAR, Parquet or Arrow files: name it with --features"
+        ),
+        _ => None,
+    };
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
     drop(features);
 
     let name = args.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
-    let task = Task { args, rows: &rows, loss: name.training()? };
+    let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
+    let model = args.model.build(form, bags.n_classes(), args.seed)?;
+    let task = Task { args, rows: &rows, loss: name.training()?, untrained: model };
     let optimizer = if args.holdout > 0.0 {
         let bagging::Split { train, held_out } = bagging::split(&bags, args.holdout, args.seed)?;
         anyhow::ensure!(
@@ -169,8 +185,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
             bags.n_bags(),
             held_out.n_bags()
         );
-        let (model, chosen) = task.choose(&plan, &train, &held_out)?;
-        let scores = model.scores(&rows)?;
+        let Chosen { scores, place, epoch } = task.choose(&plan, &train, &held_out)?;
         let found = figures(&scores, task.loss.link(), &held_out, None)?;
         print(&format!(
             "{}\nFrom {} held-out bags, for a model trained on the other {}.\n",
@@ -178,12 +193,12 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
             thousands(held_out.n_bags()),
             thousands(train.n_bags())
         ))?;
-        plan.optimizers(bags.n_bags()).swap_remove(chosen)
+        stopped_at(plan.optimizers(bags.n_bags()).swap_remove(place), epoch)
     } else {
         plan.optimizers(bags.n_bags()).swap_remove(0)
     };
-    let mut model = LinearModel::for_rows(&rows, bags.n_classes())?;
-    task.fit(&mut model, &bags, &optimizer, "all bags")?;
+    let mut model = task.untrained.clone();
+    task.fit(&mut model, &bags, &optimizer, "all bags", None)?;
     let file = ModelFile {
         classes: args.data.reports.classes(),
         loss: name,
@@ -192,12 +207,14 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         settings: settings(args, &bags, &optimizer),
         fingerprint: bags.fingerprint(),
         encoder,
+        name: args.model.clone(),
+        image,
         model,
     };
     file.save(&args.out)?;
     let l2 = match &optimizer {
         Optimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),
-        Optimizer::Adam(_) => String::new(),
+        Optimizer::Adam(adam) => format!("{} epochs; ", adam.epochs),
     };
     eprintln!("easyllp: {l2}model written to {}", args.out.display());
     Ok(())
@@ -245,7 +262,10 @@ enum Plan {
 
 impl Plan {
     fn new(args: &TrainArgs) -> Result<Self> {
-        let has_minibatches = args.epochs.is_some() || args.lr.is_some() || args.batch_size.is_some();
+        let has_minibatches = args.model != ModelName::Linear
+            || args.epochs.is_some()
+            || args.lr.is_some()
+            || args.batch_size.is_some();
         match (has_minibatches, args.l2) {
             (true, Some(L2::Auto)) => {
                 Err(misuse("--l2 auto is for linear models without minibatches: give a number"))
@@ -296,14 +316,39 @@ fn warn_if_not_iid(bags: &Bags) -> Result<()> {
     Ok(())
 }
 
+/// The same, but for no more epochs than were best.
+fn stopped_at(optimizer: Optimizer, epoch: usize) -> Optimizer {
+    match optimizer {
+        Optimizer::Adam(adam) => Optimizer::Adam(Adam { epochs: epoch, ..adam }),
+        lbfgs @ Optimizer::Lbfgs(_) => lbfgs,
+    }
+}
+
 struct Task<'t> {
     args: &'t TrainArgs,
     rows: &'t Rows<'static>,
     loss: &'static dyn TrainingLoss,
+    untrained: AnyModel,
+}
+
+/// What was best on held-out bags.
+struct Chosen {
+    scores: Array2<f32>,
+    /// Which of the plan's optimisers.
+    place: usize,
+    /// After how many epochs.
+    epoch: usize,
 }
 
 impl Task<'_> {
-    fn fit(&self, model: &mut LinearModel, bags: &Bags, optimizer: &Optimizer, what: &str) -> Result<()> {
+    fn fit(
+        &self,
+        model: &mut AnyModel,
+        bags: &Bags,
+        optimizer: &Optimizer,
+        what: &str,
+        held_out: Option<&Estimator>,
+    ) -> Result<TrainLog> {
         let correction = match self.args.prior {
             Some(prior) => Correction::Paper(LabelPrior::binary(prior)?),
             None => Correction::Centred(self.args.bag_weights),
@@ -317,34 +362,42 @@ impl Task<'_> {
             Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
         };
         let mut progress = Training::begin(what, n_epochs, bags.n_members());
-        let trainer = Trainer { optimizer: optimizer.clone(), seed: self.args.seed };
-        trainer.fit_watched(model, self.rows, &mut *rule, self.loss, &mut |event| {
+        let mut watch = |event| {
             progress.see(&event);
             ControlFlow::Continue(())
-        })?;
-        Ok(())
+        };
+        let trainer = Trainer { optimizer: optimizer.clone(), seed: self.args.seed };
+        Ok(match held_out {
+            Some(estimator) => {
+                let mut figure = |model: &AnyModel| self.brier(&model.scores(self.rows)?, estimator);
+                let judge = Judge { figure: &mut figure, patience: PATIENCE };
+                trainer.fit_judged(model, self.rows, &mut *rule, self.loss, &mut watch, judge)?
+            }
+            None => trainer.fit_watched(model, self.rows, &mut *rule, self.loss, &mut watch)?,
+        })
     }
 
-    /// The model whose Brier score on held-out bags is best, and which of the plan's optimisers made it.
-    fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags) -> Result<(LinearModel, usize)> {
+    fn brier(&self, scores: &Array2<f32>, estimator: &Estimator) -> easyllp::Result<f64> {
+        Ok(estimator.brier(&Predictions::new(scores.view(), self.loss.link())?)?.value)
+    }
+
+    /// The optimiser and epoch whose model has the best Brier score on held-out bags.
+    fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags) -> Result<Chosen> {
         let estimator = Estimator::new(held_out)?;
-        let mut model = LinearModel::for_rows(self.rows, train.n_classes())?;
-        let mut best: Option<(f64, LinearModel, usize)> = None;
+        let mut model = self.untrained.clone();
+        let mut best: Option<(f64, Chosen)> = None;
         let optimizers = plan.optimizers(train.n_bags());
         for (place, optimizer) in optimizers.iter().enumerate() {
             let what = match optimizers.len() {
                 1 => "bags to learn from".into(),
                 several => format!("penalty {} of {several}", place + 1),
             };
-            self.fit(&mut model, train, optimizer, &what)?;
-            let scores = model.scores(self.rows)?;
-            let predictions = Predictions::new(scores.view(), self.loss.link())?;
-            let brier = estimator.brier(&predictions)?.value;
-            if best.as_ref().is_none_or(|(best, ..)| brier < *best) {
-                best = Some((brier, model.clone(), place));
+            let log = self.fit(&mut model, train, optimizer, &what, Some(&estimator))?;
+            let (epoch, figure) = log.best.expect("it was judged");
+            if best.as_ref().is_none_or(|(least, _)| figure < *least) {
+                best = Some((figure, Chosen { scores: model.scores(self.rows)?, place, epoch }));
             }
         }
-        let (_, model, place) = best.expect("at least one optimiser is tried");
-        Ok((model, place))
+        Ok(best.expect("at least one optimiser is tried").1)
     }
 }

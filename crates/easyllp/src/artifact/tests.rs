@@ -1,6 +1,7 @@
 //! Model files as they are written, and files as nobody should have written them.
 
 use super::*;
+use crate::model::LinearModel;
 use crate::table::{Column, EncoderOptions, Table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -26,7 +27,9 @@ fn model_file(columns: Vec<(String, Column)>, n_classes: usize) -> ModelFile {
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
         settings: [("optimizer".into(), "adam".into()), ("läuft".into(), "\\ \u{0} ✓".into())].into(),
         fingerprint: "00c0ffee".into(),
-        model,
+        name: ModelName::Linear,
+        image: None,
+        model: AnyModel::Linear(model),
     }
 }
 
@@ -233,17 +236,24 @@ fn forged_descriptions_are_refused() {
     let encoder = |encoding: Value| json!({"columns": [{"name": "number", "encoding": encoding}]});
 
     assert_eq!(with("classes", json!(["a", "a"])), "class `a` is there twice");
-    assert!(with("classes", json!([])).contains("shape [1, 1], not F32 in [1, 0]"));
+    assert_eq!(with("classes", json!([])), "a task of 0 classes: at least 2 are needed");
     assert_eq!(with("classes", json!(["a"])), "a task of 1 classes: at least 2 are needed");
-    assert!(with("classes", json!(["a", "b", "c"])).contains("shape [1, 1], not F32 in [1, 3]"));
+    assert_eq!(
+        with("classes", json!(["a", "b", "c"])),
+        "it holds 8 bytes of numbers, not those of its model"
+    );
     assert!(with("prior", json!([0.5, 0.6])).contains("the prior sums to 1.1, not to 1"));
     assert_eq!(with("prior", json!([0.5, 0.25, 0.25])), "classes of the prior: expected 2, got 3");
     assert!(with("loss", json!("zero-one")).contains("training loss is zero-one"));
     assert!(with("loss", json!("best")).contains("unknown variant `best`"));
-    assert!(with("model", json!("forest")).contains("unknown variant `forest`, expected `linear`"));
+    assert!(with("model", json!("forest")).contains("`forest` is no model"));
+    let too_few = "it holds 8 bytes of numbers, not those of its model";
+    assert_eq!(with("model", json!("mlp:99999999999,99999999999")), too_few);
+    assert_eq!(with("model", json!("cnn:conv3x4")), too_few);
+    assert!(with("image", json!("0x1")).contains("0x1"));
     assert!(with("format", json!(-1)).contains("invalid value"));
     assert!(with("settings", json!(null)).contains("invalid type"));
-    assert!(with("encoder", json!({"columns": []})).contains("`weights` has F32 numbers in shape [1, 1]"));
+    assert_eq!(with("encoder", json!({"columns": []})), too_few);
     assert!(
         with(
             "encoder",
@@ -252,6 +262,30 @@ fn forged_descriptions_are_refused() {
         .contains("its scale at least 0")
     );
     assert!(with("encoder", encoder(json!({"hash": 1}))).contains("not F32 in [0, 1]"));
+}
+
+/// Networks come back to the last bit, and under another name they are refused.
+#[test]
+fn networks_are_stored_and_read_back() {
+    let pixels =
+        || ("pixels".into(), Column::Vector(Array2::from_shape_fn((4, 64), |(row, p)| (row * p % 7) as f32)));
+    let word = ("word".into(), Column::categorical(["a", "b", "c", "d"]));
+    for (name, columns, image) in [
+        ("mlp:5,3", vec![numbers(), lists()], None),
+        ("embedding:2,mlp:4", vec![numbers(), word], None),
+        ("cnn:conv3x4:same relu pool2 fc5 relu", vec![pixels()], Some("1x8x8")),
+    ] {
+        let mut file = model_file(columns, 3);
+        file.name = name.parse().unwrap();
+        file.image = image.map(|image| image.parse().unwrap());
+        let (n_dense, cardinalities) = file.encoder.shape();
+        let form = RowsForm { n_dense, cardinalities: &cardinalities, image: file.image };
+        file.model = file.name.build(form, 3, 7).unwrap();
+        let bytes = file.to_bytes().unwrap();
+        assert!(ModelFile::from_bytes(&bytes).unwrap() == file, "{name}");
+        file.name = ModelName::Linear;
+        assert!(file.to_bytes().is_err(), "{name}");
+    }
 }
 
 #[test]
@@ -282,7 +316,10 @@ fn forged_headers_are_refused() {
     let refused =
         |tensors: &str, n_bytes| reason(ModelFile::from_bytes(&forged(&description, tensors, n_bytes)));
     let extra = r#""extra":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}"#;
-    assert_eq!(refused(&format!("{tensors},{extra}"), 12), "tensors: expected 3, got 4");
+    assert_eq!(
+        refused(&format!("{tensors},{extra}"), 12),
+        "it holds 12 bytes of numbers, not those of its model"
+    );
     assert!(refused(&tensors.replace("F32", "I32"), 8).contains("has I32 numbers"));
     assert_eq!(refused(&tensors.replace("weights", "waits"), 8), "tensor `weights` is missing");
     assert!(refused(&tensors.replace("[1,1]", "[1,1,1]"), 8).contains("in shape [1, 1, 1]"));
@@ -335,12 +372,18 @@ fn parts_that_do_not_fit_together_are_not_written() {
     let categories = "the model and the encoder differ in their categories";
     assert_eq!(refused(&|file| file.model = small().model), categories);
     assert_eq!(
-        refused(&|file| file.model = LinearModel::new(3, &[4, 5], 3).unwrap()),
+        refused(&|file| file.model = AnyModel::Linear(LinearModel::new(3, &[4, 5], 3).unwrap())),
         categories,
         "hashed comes before word"
     );
-    assert!(refused(&|file| file.model = LinearModel::new(4, &[5, 4], 3).unwrap()).contains("[4, 3]"));
-    assert!(refused(&|file| file.model = LinearModel::new(3, &[5, 4], 2).unwrap()).contains("[3, 1]"));
+    assert!(
+        refused(&|file| file.model = AnyModel::Linear(LinearModel::new(4, &[5, 4], 3).unwrap()))
+            .contains("[4, 3]")
+    );
+    assert!(
+        refused(&|file| file.model = AnyModel::Linear(LinearModel::new(3, &[5, 4], 2).unwrap()))
+            .contains("[3, 1]")
+    );
     assert!(refused(&|file| file.model.parameters_mut().0.truncate(1)).contains("blocks of parameters"));
     assert!(refused(&|file| file.model.parameters_mut().0[0].name = "other".into()).contains("`other`"));
     assert!(refused(&|file| file.classes[1] = file.classes[0].clone()).contains("twice"));

@@ -12,6 +12,7 @@ use super::dense::{DenseStack, DenseTape};
 use super::{Block, Gradient, Hidden, Model, Parameters, Pass, Updates};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Result, check_length};
+use crate::kernel::Convolution;
 use crate::rows::{RowBatch, Rows};
 use crate::seed::{Stream, stream};
 use body::BodyTape;
@@ -82,6 +83,17 @@ impl Cnn {
     /// The shape of the images it scores.
     pub fn image(&self) -> ImageShape {
         self.image
+    }
+}
+
+impl Architecture {
+    /// How many parameters its convolutions have on images of this shape, how many features they leave, and the widths of
+    /// the layers behind.
+    pub(super) fn sizes(&self, image: ImageShape) -> Result<(usize, usize, Vec<usize>)> {
+        let plan = Plan::new(self, image)?;
+        let of_convolution = |form: &Convolution| (form.window() + 1).saturating_mul(form.output.channels);
+        let n_parameters = plan.convolutions().map(of_convolution).fold(0_usize, usize::saturating_add);
+        Ok((n_parameters, plan.n_features(), self.head()?.0))
     }
 }
 

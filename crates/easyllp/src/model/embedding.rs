@@ -80,6 +80,11 @@ impl EmbeddingNet {
         Ok(Self { parameters: Parameters::new(blocks), n_dense, width, fields, stack })
     }
 
+    /// How many categories each field has.
+    pub(crate) fn cardinalities(&self) -> &[u32] {
+        &self.fields.cardinalities
+    }
+
     /// The embeddings of one field's categories: its cardinality × width.
     pub fn embeddings(&self, field: usize) -> ArrayView2<'_, f32> {
         self.parameters.0[EMBEDDINGS].values.slice(ndarray::s![self.fields.range(field), ..])

@@ -4,6 +4,7 @@
 
 use super::source::{bad, cannot_read};
 use crate::error::Result;
+use crate::model::ImageShape;
 use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt8Array};
 use arrow_schema::{DataType, Field, Schema};
 use std::fs::File;
@@ -21,9 +22,14 @@ const IMAGES: usize = 4096;
 /// An IDX file of bytes: images (three dimensions) with the labels of the file beside it, or labels (one dimension).
 pub(super) fn read_idx(file: &Path, reader: Box<dyn Read>) -> Result<RecordBatch> {
     let (shape, bytes) = idx(file, reader)?;
-    let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    let label = || Field::new("label", DataType::Int64, false);
     match shape[..] {
-        [_] => columns.push(("label", labels(&bytes))),
+        [_] => {
+            fields.push(label());
+            columns.push(labels(&bytes));
+        }
         [n_images, height, width] => {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let beside = file.with_file_name(name.replace("images-idx3", "labels-idx1"));
@@ -35,13 +41,30 @@ pub(super) fn read_idx(file: &Path, reader: Box<dyn Read>) -> Result<RecordBatch
                         format!("its shape is {of_labels:?}, but there are {n_images} images"),
                     ));
                 }
-                columns.push(("label", labels(&values)));
+                fields.push(label());
+                columns.push(labels(&values));
             }
-            columns.push(("pixels", pixels(bytes, height * width)));
+            fields.push(pixel_field(ImageShape { channels: 1, height, width }));
+            columns.push(pixels(bytes, height * width));
         }
         _ => return Err(bad(file, format!("{} dimensions: images have three, labels one", shape.len()))),
     }
-    RecordBatch::try_from_iter(columns).map_err(|error| bad(file, error))
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| bad(file, error))
+}
+
+/// Where a column of images says what shape they have.
+const SHAPE: &str = "easyllp.image";
+
+fn pixel_field(shape: ImageShape) -> Field {
+    let n_pixels = shape.channels * shape.height * shape.width;
+    let pixels = DataType::FixedSizeList(entry(), i32::try_from(n_pixels).expect("LARGEST is checked"));
+    Field::new("pixels", pixels, false)
+        .with_metadata(std::collections::HashMap::from([(SHAPE.to_owned(), shape.to_string())]))
+}
+
+/// The shape of the images in a column, if it says so.
+pub(super) fn shape(field: &Field) -> Option<ImageShape> {
+    field.metadata().get(SHAPE)?.parse().ok()
 }
 
 /// Shape and bytes of an IDX file.
@@ -71,8 +94,8 @@ fn idx(file: &Path, mut reader: Box<dyn Read>) -> Result<(Vec<usize>, Vec<u8>)> 
 }
 
 pub(super) fn cifar_schema() -> Schema {
-    let pixels = DataType::FixedSizeList(entry(), i32::try_from(CIFAR_PIXELS).expect("a small number"));
-    Schema::new(vec![Field::new("label", DataType::Int64, false), Field::new("pixels", pixels, false)])
+    let pixels = pixel_field(ImageShape { channels: 3, height: 32, width: 32 });
+    Schema::new(vec![Field::new("label", DataType::Int64, false), pixels])
 }
 
 /// CIFAR's binary version: one byte of label, then the pixels.

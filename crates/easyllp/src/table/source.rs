@@ -6,6 +6,7 @@
 use super::convert::ColumnBuilder;
 use super::{Table, csv, images, parquet};
 use crate::error::{Error, Result};
+use crate::model::ImageShape;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_ipc::reader::FileReader;
@@ -153,6 +154,11 @@ impl Source {
     pub fn kind(&self, column: &str) -> Result<Kind> {
         let found = self.columns().into_iter().find(|(name, _)| *name == column);
         found.map(|(_, kind)| kind).ok_or_else(|| self.lacks(column))
+    }
+
+    /// The shape of the images in a column of lists, if the files say it.
+    pub fn image(&self, column: &str) -> Option<ImageShape> {
+        images::shape(self.schema.field_with_name(column).ok()?)
     }
 
     fn lacks(&self, column: &str) -> Error {
@@ -335,7 +341,7 @@ fn merged(schema: &Schema, other: &Schema, file: &Path) -> Result<Schema> {
                 return Err(bad(file, reason));
             }
         };
-        Ok(Field::new(one.name(), data_type, true))
+        Ok(Field::new(one.name(), data_type, true).with_metadata(one.metadata().clone()))
     };
     Ok(Schema::new(schema.fields().iter().zip(other.fields()).map(field).collect::<Result<Vec<_>>>()?))
 }

@@ -54,7 +54,7 @@ pub(super) fn fit(
             return Err(Error::Unbounded { iteration, loss });
         }
     };
-    Ok(TrainLog { epochs, stopped })
+    Ok(TrainLog { epochs, stopped, best: None })
 }
 
 #[cfg(test)]

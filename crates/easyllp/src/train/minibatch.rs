@@ -29,6 +29,7 @@ pub(super) fn fit<M: Model>(
     rule: &mut dyn TargetRule,
     loss: &dyn TrainingLoss,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    after_epoch: &mut dyn FnMut(&M, &mut AdamState, usize) -> Result<ControlFlow<()>>,
 ) -> Result<TrainLog> {
     settings.check()?;
     let mut order = rule.rows();
@@ -84,13 +85,17 @@ pub(super) fn fit<M: Model>(
         }
         let log = EpochLog { epoch, loss: epoch_loss / order.len() as f64 };
         epochs.push(log);
+        if after_epoch(model, &mut adam, epoch)?.is_break() {
+            stopped = Stop::NoBetter;
+            break;
+        }
         if watch(Progress::Epoch(log)).is_break() {
             stopped = Stop::Caller;
             break;
         }
     }
     adam.finish(model.parameters_mut());
-    Ok(TrainLog { epochs, stopped })
+    Ok(TrainLog { epochs, stopped, best: None })
 }
 
 /// Runs a step on a thread of the pool: its parts are then handed over from there, which is cheaper than from outside.

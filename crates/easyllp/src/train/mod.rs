@@ -9,7 +9,7 @@ use crate::error::{Error, Result, check_length};
 use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
 use crate::model::Model;
-use crate::optim::{Adam, Lbfgs};
+use crate::optim::{Adam, AdamState, Lbfgs};
 use crate::rows::Rows;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -77,6 +77,8 @@ pub enum Stop {
     Flat,
     /// The caller broke it off.
     Caller,
+    /// Too many epochs in a row were no better, in a judge's eyes, than one before.
+    NoBetter,
 }
 
 /// The course of a training.
@@ -86,6 +88,16 @@ pub struct TrainLog {
     pub epochs: Vec<EpochLog>,
     /// Why it stopped.
     pub stopped: Stop,
+    /// The epoch that a judge found best, counted from 1, and its figure.
+    pub best: Option<(usize, f64)>,
+}
+
+/// Looks at the model after each epoch, with averaged weights if they are asked for; training then ends with the best.
+pub struct Judge<'j, M> {
+    /// A figure that is lower the better a model is, such as its Brier score on bags held out.
+    pub figure: &'j mut dyn FnMut(&M) -> Result<f64>,
+    /// After so many epochs in a row that are no better, training stops.
+    pub patience: usize,
 }
 
 impl Trainer {
@@ -109,6 +121,63 @@ impl Trainer {
         loss: &dyn TrainingLoss,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<TrainLog> {
+        self.check(model, rows, rule, loss)?;
+        match &self.optimizer {
+            Optimizer::Adam(settings) => {
+                let go_on = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
+                minibatch::fit(settings, self.seed, model, rows, rule, loss, watch, go_on)
+            }
+            Optimizer::Lbfgs(settings) => {
+                let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
+                full_batch::fit(settings, model, rows, rule, loss, watch)
+            }
+        }
+    }
+
+    /// Trains by minibatches until a judge sees no better model any more, or all epochs are done; the model ends as it was after the
+    /// epoch that the judge liked best. L-BFGS goes to its optimum, which is judged once.
+    pub fn fit_judged<M: Model + Clone>(
+        &self,
+        model: &mut M,
+        rows: &Rows,
+        rule: &mut dyn TargetRule,
+        loss: &dyn TrainingLoss,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        judge: Judge<M>,
+    ) -> Result<TrainLog> {
+        let Optimizer::Adam(settings) = &self.optimizer else {
+            let mut log = self.fit_watched(model, rows, rule, loss, watch)?;
+            log.best = Some((log.epochs.len(), (judge.figure)(model)?));
+            return Ok(log);
+        };
+        self.check(model, rows, rule, loss)?;
+        let mut best: Option<(usize, f64, M)> = None;
+        let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
+            let mut candidate = model.clone();
+            adam.finish(candidate.parameters_mut());
+            let figure = (judge.figure)(&candidate)?;
+            // What is no number is not better.
+            if best.as_ref().is_none_or(|(_, least, _)| figure < *least) {
+                best = Some((epoch, figure, candidate));
+            }
+            let since = epoch - best.as_ref().map_or(0, |(epoch, ..)| *epoch);
+            Ok(if since >= judge.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        };
+        let mut log = minibatch::fit(settings, self.seed, model, rows, rule, loss, watch, &mut after_epoch)?;
+        if let Some((epoch, figure, of_best)) = best {
+            *model = of_best;
+            log.best = Some((epoch, figure));
+        }
+        Ok(log)
+    }
+
+    fn check<M: Model>(
+        &self,
+        model: &M,
+        rows: &Rows,
+        rule: &dyn TargetRule,
+        loss: &dyn TrainingLoss,
+    ) -> Result<()> {
         model.check(rows)?;
         check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
         check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
@@ -122,13 +191,7 @@ impl Trainer {
         if let Some(&row) = members.iter().find(|&&row| row as usize >= rows.n_rows()) {
             return Err(Error::TrainingRowOutOfRange { row, n_rows: rows.n_rows() });
         }
-        match &self.optimizer {
-            Optimizer::Adam(settings) => minibatch::fit(settings, self.seed, model, rows, rule, loss, watch),
-            Optimizer::Lbfgs(settings) => {
-                let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
-                full_batch::fit(settings, model, rows, rule, loss, watch)
-            }
-        }
+        Ok(())
     }
 }
 

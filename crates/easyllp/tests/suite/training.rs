@@ -4,8 +4,9 @@ use crate::simulation::{normal, sigmoid};
 use easyllp::method::{Draw, Event, Naive};
 use easyllp::model::Hidden;
 use easyllp::{
-    Adam, Bags, Correction, EasyLlp, EmbeddingNet, Error, Lbfgs, LinearModel, LossName, Mlp, Model, Noise,
-    Optimizer, Partition, Progress, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer, bagging,
+    Adam, Bags, Correction, EasyLlp, EmbeddingNet, Error, Judge, Lbfgs, LinearModel, LossName, Mlp, Model,
+    Noise, Optimizer, Partition, Progress, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer,
+    bagging,
 };
 use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
@@ -286,7 +287,34 @@ fn a_watcher_sees_the_loss_and_can_stop() {
             ControlFlow::Break(())
         })
         .unwrap();
-    assert_eq!(stopped, TrainLog { epochs: vec![], stopped: Stop::Caller });
+    assert_eq!(stopped, TrainLog { epochs: vec![], stopped: Stop::Caller, best: None });
+}
+
+/// A judge that likes the third epoch best: training stops after its patience, and the model is that of the third epoch.
+#[test]
+fn a_judge_ends_training_with_the_best_epoch() {
+    let (rows, labels) = data(1000);
+    let loss = LossName::Logistic.training().unwrap();
+    let rule = || Event::new(&labels, 2).unwrap();
+    let trainer = |epochs| Trainer {
+        optimizer: Optimizer::Adam(Adam { epochs, batch_size: 100, ..Adam::default() }),
+        seed: 4,
+    };
+    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+    let mut figures = [5.0, f64::NAN, 3.0, 4.0, 3.5, 1.0].into_iter();
+    let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
+    let judge = Judge { figure: &mut figure, patience: 2 };
+    let mut watch = |_| ControlFlow::Continue(());
+    let log = trainer(50).fit_judged(&mut model, &rows, &mut rule(), loss, &mut watch, judge).unwrap();
+    assert_eq!((log.stopped, log.best, log.epochs.len()), (Stop::NoBetter, Some((3, 3.0)), 5));
+    let mut expected = LinearModel::for_rows(&rows, 2).unwrap();
+    trainer(3).fit(&mut expected, &rows, &mut rule(), loss).unwrap();
+    for (block, expected) in model.parameters().blocks().iter().zip(expected.parameters().blocks()) {
+        for (got, expected) in block.values().iter().zip(expected.values()) {
+            // Averages of a table's lines are brought up to date in more steps: rounding only.
+            assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        }
+    }
 }
 
 #[test]
