@@ -197,7 +197,7 @@ pub enum AnyTape {
     /// Of embeddings and layers.
     Embedding(EmbeddingTape),
     /// Of convolutions and layers.
-    Cnn(CnnTape),
+    Cnn(Box<CnnTape>),
 }
 
 /// The same call on whichever model it is.
@@ -261,7 +261,7 @@ impl Model for AnyModel {
                     Self::Linear(_) => AnyTape::Empty,
                     Self::Mlp(_) => AnyTape::Mlp(MlpTape::default()),
                     Self::Embedding(_) => AnyTape::Embedding(EmbeddingTape::default()),
-                    Self::Cnn(_) => AnyTape::Cnn(CnnTape::default()),
+                    Self::Cnn(_) => AnyTape::Cnn(Box::default()),
                 };
                 self.forward(rows, pass, tape, scores);
             }
@@ -279,7 +279,7 @@ impl Model for AnyModel {
             (Self::Linear(model), _) => model.backward(rows, &mut (), dscores, gradient),
             (Self::Mlp(model), AnyTape::Mlp(tape)) => model.backward(rows, tape, dscores, gradient),
             (Self::Embedding(model), AnyTape::Embedding(tape)) => {
-                model.backward(rows, tape, dscores, gradient)
+                model.backward(rows, tape, dscores, gradient);
             }
             (Self::Cnn(model), AnyTape::Cnn(tape)) => model.backward(rows, tape, dscores, gradient),
             _ => panic!("backward without the forward pass of the same model"),

@@ -289,10 +289,6 @@ impl Buckets {
         Self { seed: hash_of(name), n_buckets }
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the upper half of a product with a u32 is below that u32"
-    )]
     fn bucket(self, hash: u32) -> u32 {
         let mixed = (hash ^ self.seed).wrapping_mul(0x9E37_79B1);
         ((u64::from(mixed) * u64::from(self.n_buckets)) >> 32) as u32

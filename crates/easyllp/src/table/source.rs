@@ -229,7 +229,9 @@ impl Source {
         let mut builders = self.builders(columns, true)?;
         if self.format == Format::Parquet {
             let n_rows = self.files.iter().map(|file| parquet::n_rows(file)).sum::<Result<usize>>()?;
-            builders.iter_mut().for_each(|builder| builder.reserve(n_rows));
+            for builder in &mut builders {
+                builder.reserve(n_rows);
+            }
         }
         for batch in self.batches(columns) {
             extend(&mut builders, &batch?, columns)?;

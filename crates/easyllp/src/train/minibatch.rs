@@ -21,6 +21,16 @@ use std::ops::ControlFlow;
 /// Rows in a chunk: small enough to share out a batch, large enough for a matrix product to be worth it.
 const CHUNK: usize = 128;
 
+/// Whoever may end a training before its time.
+pub(super) struct Onlookers<'o, M> {
+    /// Sees every step.
+    pub(super) watch: &'o mut dyn FnMut(Progress) -> ControlFlow<()>,
+    /// Sees the model, its optimiser and the epoch's number after each epoch.
+    pub(super) after_epoch: &'o mut AfterEpoch<'o, M>,
+}
+
+pub(super) type AfterEpoch<'o, M> = dyn FnMut(&M, &mut AdamState, usize) -> Result<ControlFlow<()>> + 'o;
+
 pub(super) fn fit<M: Model>(
     settings: &Adam,
     seed: u64,
@@ -28,9 +38,9 @@ pub(super) fn fit<M: Model>(
     rows: &Rows,
     rule: &mut dyn TargetRule,
     loss: &dyn TrainingLoss,
-    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    after_epoch: &mut dyn FnMut(&M, &mut AdamState, usize) -> Result<ControlFlow<()>>,
+    onlookers: Onlookers<M>,
 ) -> Result<TrainLog> {
+    let Onlookers { watch, after_epoch } = onlookers;
     settings.check()?;
     let mut order = rule.rows();
     let mut rng = stream(seed, Stream::Shuffle);

@@ -11,6 +11,7 @@ use crate::method::TargetRule;
 use crate::model::Model;
 use crate::optim::{Adam, AdamState, Lbfgs};
 use crate::rows::Rows;
+use minibatch::Onlookers;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -121,11 +122,12 @@ impl Trainer {
         loss: &dyn TrainingLoss,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<TrainLog> {
-        self.check(model, rows, rule, loss)?;
+        check(model, rows, rule, loss)?;
         match &self.optimizer {
             Optimizer::Adam(settings) => {
-                let go_on = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
-                minibatch::fit(settings, self.seed, model, rows, rule, loss, watch, go_on)
+                let after_epoch = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
+                let onlookers = Onlookers { watch, after_epoch };
+                minibatch::fit(settings, self.seed, model, rows, rule, loss, onlookers)
             }
             Optimizer::Lbfgs(settings) => {
                 let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
@@ -150,7 +152,7 @@ impl Trainer {
             log.best = Some((log.epochs.len(), (judge.figure)(model)?));
             return Ok(log);
         };
-        self.check(model, rows, rule, loss)?;
+        check(model, rows, rule, loss)?;
         let mut best: Option<(usize, f64, M)> = None;
         let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
             let mut candidate = model.clone();
@@ -163,36 +165,31 @@ impl Trainer {
             let since = epoch - best.as_ref().map_or(0, |(epoch, ..)| *epoch);
             Ok(if since >= judge.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
-        let mut log = minibatch::fit(settings, self.seed, model, rows, rule, loss, watch, &mut after_epoch)?;
+        let onlookers = Onlookers { watch, after_epoch: &mut after_epoch };
+        let mut log = minibatch::fit(settings, self.seed, model, rows, rule, loss, onlookers)?;
         if let Some((epoch, figure, of_best)) = best {
             *model = of_best;
             log.best = Some((epoch, figure));
         }
         Ok(log)
     }
+}
 
-    fn check<M: Model>(
-        &self,
-        model: &M,
-        rows: &Rows,
-        rule: &dyn TargetRule,
-        loss: &dyn TrainingLoss,
-    ) -> Result<()> {
-        model.check(rows)?;
-        check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
-        check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
-        if loss.is_binary() && model.n_scores() > 1 {
-            return Err(Error::BinaryLoss { loss: loss.name().as_str(), n_classes: rule.n_classes() });
-        }
-        let members = rule.rows();
-        if members.is_empty() {
-            return Err(Error::NoTargets);
-        }
-        if let Some(&row) = members.iter().find(|&&row| row as usize >= rows.n_rows()) {
-            return Err(Error::TrainingRowOutOfRange { row, n_rows: rows.n_rows() });
-        }
-        Ok(())
+fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn TrainingLoss) -> Result<()> {
+    model.check(rows)?;
+    check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
+    check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
+    if loss.is_binary() && model.n_scores() > 1 {
+        return Err(Error::BinaryLoss { loss: loss.name().as_str(), n_classes: rule.n_classes() });
     }
+    let members = rule.rows();
+    if members.is_empty() {
+        return Err(Error::NoTargets);
+    }
+    if let Some(&row) = members.iter().find(|&&row| row as usize >= rows.n_rows()) {
+        return Err(Error::TrainingRowOutOfRange { row, n_rows: rows.n_rows() });
+    }
+    Ok(())
 }
 
 /// Asks a method for the targets of an epoch, and refuses them where nothing can be trained towards them.
