@@ -176,7 +176,7 @@ fn images_are_learnt_by_a_network() {
     let folder = folder.path();
     let n_images = 600_u32;
     // Bright on the left or on the right, over noise.
-    let is_left = |image: u32| image * 7 % 3 == 0;
+    let is_left = |image: u32| (image * 7).is_multiple_of(3);
     let pixel = |image: u32, place: u32| {
         let noise = image.wrapping_mul(2_654_435_761).wrapping_add(place.wrapping_mul(40_503)) >> 7 & 127;
         u8::try_from(noise).expect("7 bits") + if is_left(image) == (place % 8 < 4) { 100 } else { 0 }
