@@ -17,7 +17,7 @@ pub(crate) use activation::{activate, activate_to_learn};
 pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use logistic::logistic_losses;
-pub(crate) use memory::{prefetch, wish_for_large_pages};
+pub(crate) use memory::{prefetch, table_of_zeros, wish_for_large_pages};
 pub(crate) use product::{Onto, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
