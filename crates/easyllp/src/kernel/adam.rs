@@ -27,13 +27,20 @@ impl Step {
     #[inline(always)]
     fn update(self, gradient: f32, weight: &mut f32, mean: &mut f32, square: &mut f32) -> bool {
         let gradient = gradient * self.scale;
-        *mean = self.beta1 * *mean + (1.0 - self.beta1) * gradient;
-        *square = self.beta2 * *square + (1.0 - self.beta2) * gradient * gradient;
+        *mean = zero_if_tiny(self.beta1 * *mean + (1.0 - self.beta1) * gradient);
+        *square = zero_if_tiny(self.beta2 * *square + (1.0 - self.beta2) * gradient * gradient);
         let size = (*square * self.square_scale).sqrt() + self.epsilon;
         *weight = *weight * self.keep - self.rate * *mean / size;
         // An infinite square would hide in the division.
         weight.is_finite() & square.is_finite()
     }
+}
+
+/// Moments of a parameter that no row reaches any more fade away. Before they come to where numbers lose their digits, and
+/// the processor a hundred cycles on each, they are taken for 0; a step along them would be none.
+#[inline(always)]
+fn zero_if_tiny(value: f32) -> f32 {
+    if value.abs() < 1e-34 { 0.0 } else { value }
 }
 
 /// A run of a dense block; `average` is empty if there is none.
@@ -67,20 +74,7 @@ impl Run<'_> {
     }
 
     #[inline(always)]
-    fn update_loop<'g>(self, step: Step, mut gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
-        let all = gradients.clone();
-        match [gradients.next(), gradients.next(), gradients.next()] {
-            [Some(first), None, _] => self.update_along(step, first.iter().copied()),
-            [Some(first), Some(second), None] => {
-                self.update_along(step, first.iter().zip(second).map(|(first, second)| first + second))
-            }
-            _ => self.update_by_pieces(step, all),
-        }
-    }
-
-    /// With gradients added up piece by piece, within the first cache.
-    #[inline(always)]
-    fn update_by_pieces<'g>(self, step: Step, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
+    fn update_loop<'g>(self, step: Step, gradients: impl Iterator<Item = &'g [f32]> + Clone) -> bool {
         let mut sums = [0.0; PIECE];
         let mut is_finite = true;
         let mut rest = self;
@@ -89,7 +83,7 @@ impl Run<'_> {
             let length = rest.weights.len().min(PIECE);
             let (run, after) = rest.split_at(length);
             let sum = sum_of(gradients.clone().map(|gradient| &gradient[start..start + length]), &mut sums);
-            is_finite &= run.update_along(step, sum.iter().copied());
+            is_finite &= run.update_along(step, sum);
             rest = after;
             start += length;
         }
@@ -97,11 +91,18 @@ impl Run<'_> {
     }
 
     #[inline(always)]
-    fn update_along(self, step: Step, gradient: impl Iterator<Item = f32>) -> bool {
+    fn update_along(self, step: Step, gradient: &[f32]) -> bool {
         let mut is_finite = true;
-        let moments = self.mean.iter_mut().zip(self.square);
-        for ((weight, gradient), (mean, square)) in self.weights.iter_mut().zip(gradient).zip(moments) {
-            is_finite &= step.update(gradient, weight, mean, square);
+        let (gradients, last_gradient) = gradient.as_chunks::<LANES>();
+        let (weights, last_weights) = self.weights.as_chunks_mut::<LANES>();
+        let (means, last_mean) = self.mean.as_chunks_mut::<LANES>();
+        let (squares, last_square) = self.square.as_chunks_mut::<LANES>();
+        for (((gradient, weights), mean), square) in gradients.iter().zip(weights).zip(means).zip(squares) {
+            is_finite &= update_tile(step, gradient, weights, mean, square);
+        }
+        let last = last_gradient.iter().zip(last_weights).zip(last_mean).zip(last_square);
+        for (((gradient, weight), mean), square) in last {
+            is_finite &= step.update(*gradient, weight, mean, square);
         }
         for (average, weight) in self.average.iter_mut().zip(self.weights) {
             *average += step.share * (*weight - *average);
@@ -387,8 +388,8 @@ mod tests {
     /// One parameter by the book: weight, mean, square and average after a step.
     fn plain(gradient: f32, [weight, mean, square, average]: [f32; 4]) -> [f32; 4] {
         let gradient = gradient * STEP.scale;
-        let mean = STEP.beta1 * mean + (1.0 - STEP.beta1) * gradient;
-        let square = STEP.beta2 * square + (1.0 - STEP.beta2) * gradient * gradient;
+        let mean = zero_if_tiny(STEP.beta1 * mean + (1.0 - STEP.beta1) * gradient);
+        let square = zero_if_tiny(STEP.beta2 * square + (1.0 - STEP.beta2) * gradient * gradient);
         let size = (square * STEP.square_scale).sqrt() + STEP.epsilon;
         let weight = weight * STEP.keep - STEP.rate * mean / size;
         [weight, mean, square, average + STEP.share * (weight - average)]
@@ -518,6 +519,18 @@ mod tests {
             }
             prop_assert!((squared_norm_of_lines(&items, width, gradient) - norm).abs() <= 1e-9 * (1.0 + norm));
         }
+    }
+
+    /// After a thousand steps without a gradient, the mean would be a subnormal number, and slow.
+    #[test]
+    fn moments_fade_to_zero() {
+        let [mut weights, mut mean, mut square] = [[0.5; 3], [1e-4; 3], [1e-8; 3]];
+        for _ in 0..1000 {
+            let run = Run { weights: &mut weights, mean: &mut mean, square: &mut square, average: &mut [] };
+            assert!(run.update(STEP, std::iter::once(&[0.0; 3][..])));
+            assert!(!mean.iter().chain(&square).any(|value| value.is_subnormal()));
+        }
+        assert_eq!(bits(&mean), [0; 3]);
     }
 
     #[test]

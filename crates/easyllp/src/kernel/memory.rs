@@ -2,6 +2,8 @@
 
 #![expect(clippy::inline_always, reason = "a prefetch is one instruction")]
 
+use ndarray::{Array1, Array2, s};
+
 /// Tells the memory that these numbers will be asked for.
 #[inline(always)]
 pub(crate) fn prefetch<T>(values: &[T]) {
@@ -16,6 +18,18 @@ pub(crate) fn prefetch<T>(values: &[T]) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = values;
+}
+
+/// A table of zeros whose lines begin where cache lines do, if their lengths allow it: a line of 16 numbers that lies across
+/// two of them would cost two trips to memory. Large ones are on large pages.
+pub(crate) fn table_of_zeros(n_lines: usize, width: usize) -> Array2<f32> {
+    const CACHE_LINE: usize = 64;
+    let length = n_lines * width;
+    let mut space = vec![0.0_f32; length + CACHE_LINE / size_of::<f32>()];
+    wish_for_large_pages(&mut space);
+    let start = space.as_ptr().align_offset(CACHE_LINE);
+    let table = Array1::from_vec(space).slice_move(s![start..start + length]);
+    table.into_shape_with_order((n_lines, width)).expect("as long as its shape says")
 }
 
 /// Asks for large pages behind a large table, best before its first use: lines are met in no order, and with small pages
@@ -41,6 +55,18 @@ pub(crate) fn wish_for_large_pages<T>(table: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_begin_with_a_cache_line() {
+        for (n_lines, width) in [(0, 4), (1, 1), (3, 16), (200_000, 16)] {
+            let mut table = table_of_zeros(n_lines, width);
+            assert!(table.is_empty() || table.as_ptr().align_offset(64) == 0);
+            assert_eq!(table.dim(), (n_lines, width));
+            assert!(
+                table.as_slice_mut().is_some_and(|values| values.iter().all(|value| value.to_bits() == 0))
+            );
+        }
+    }
 
     #[test]
     fn wishes_change_no_byte() {

@@ -26,7 +26,7 @@ pub(crate) use buffer::Buffer;
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use logistic::logistic_losses;
-pub(crate) use memory::{prefetch, wish_for_large_pages};
+pub(crate) use memory::{prefetch, table_of_zeros, wish_for_large_pages};
 pub(crate) use plane::Plane;
 pub(crate) use pool::{Pool, Summary};
 pub(crate) use product::{Onto, product};

@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::{Block, Draws, Gradient, Hidden, Model, Parameters, Pass, Updates, check_size};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Error, Result, check_length};
-use crate::kernel::{prefetch, wish_for_large_pages};
+use crate::kernel::{prefetch, table_of_zeros};
 use crate::rows::{RowBatch, Rows};
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
@@ -96,8 +96,7 @@ fn draw_embeddings(n_lines: usize, width: usize, seed: u64) -> Array2<f32> {
     const LINES: usize = 4096;
     const DEVIATION: f32 = 0.01;
     let draws = Draws::new(stream(seed, Stream::Embeddings).random());
-    let mut table = Array2::zeros((n_lines, width));
-    wish_for_large_pages(table.as_slice_mut().expect("a new table is contiguous"));
+    let mut table = table_of_zeros(n_lines, width);
     table.axis_chunks_iter_mut(Axis(0), LINES).into_par_iter().enumerate().for_each(|(chunk, mut lines)| {
         let mut rng = ChaCha8Rng::seed_from_u64(draws.of_chunk(chunk as u64));
         lines.map_inplace(|value| *value = DEVIATION * rng.sample::<f32, _>(StandardNormal));

@@ -31,7 +31,10 @@ impl Block {
         updates: Updates,
         decays: bool,
     ) -> Self {
-        Self { name: name.into(), values: values.as_standard_layout().into_owned(), updates, decays }
+        // A table as it should be is kept as it lies, and not copied.
+        let values =
+            if values.is_standard_layout() { values } else { values.as_standard_layout().into_owned() };
+        Self { name: name.into(), values, updates, decays }
     }
 
     /// What the block is.

@@ -4,7 +4,7 @@
 //! stretches of it.
 
 use crate::kernel::{
-    Moment, Step, Stretch, catch_up, join, line, pack, sort_by_line, squared_norm_of_lines,
+    Moment, Step, Stretch, catch_up, join, line, pack, sort_by_line, squared_norm_of_lines, table_of_zeros,
     wish_for_large_pages,
 };
 use crate::model::{BlockGradient, Gradient, Touched};
@@ -19,7 +19,7 @@ pub(super) struct TableMemory {
     n_lines: usize,
     width: usize,
     /// Of each line its mean, square, weights before the epoch and, if asked for, average: see [`Stretch`].
-    memory: Vec<f32>,
+    memory: Array2<f32>,
     /// The step that last touched each line; 0 for none.
     touched_at: Vec<u32>,
     /// The touches of a batch, sorted, and space to sort.
@@ -32,9 +32,8 @@ pub(super) struct TableMemory {
 impl TableMemory {
     pub(super) fn new(values: &Array2<f32>, averages: bool) -> Self {
         let (n_lines, width) = values.dim();
-        let mut memory = vec![0.0; values.len() * n_parts(averages)];
+        let memory = table_of_zeros(n_lines, width * n_parts(averages));
         let mut touched_at = vec![0; n_lines];
-        wish_for_large_pages(&mut memory);
         wish_for_large_pages(&mut touched_at);
         let (items, scratch, starts) = (Vec::new(), Vec::new(), Vec::new());
         Self { averages, n_lines, width, memory, touched_at, items, scratch, starts }
@@ -71,7 +70,7 @@ impl TableMemory {
             width: self.width,
             n_parts: n_parts(self.averages),
             weights: values.as_slice_mut().expect("parameters are contiguous"),
-            memory: &mut self.memory,
+            memory: self.memory.as_slice_mut().expect("a table is contiguous"),
             touched_at: &mut self.touched_at,
         };
         update_stretch(step, moment, stretch, &self.items, &gradients(&self.starts, block, parts))
@@ -80,12 +79,12 @@ impl TableMemory {
     /// Puts lines back that were touched since the epoch started.
     pub(super) fn restore(&self, values: &mut Array2<f32>, epoch_start: u32) {
         let width = self.width;
-        let memory = self.memory.chunks_exact((width * n_parts(self.averages)).max(1));
+        let memory = self.memory.rows();
         for ((mut line, memory), &touched_at) in
             values.rows_mut().into_iter().zip(memory).zip(&self.touched_at)
         {
             if touched_at > epoch_start {
-                line.assign(&ndarray::aview1(&memory[2 * width..3 * width]));
+                line.assign(&memory.slice(ndarray::s![2 * width..3 * width]));
             }
         }
     }
@@ -94,7 +93,8 @@ impl TableMemory {
     pub(super) fn finish(&mut self, values: &mut Array2<f32>, step: u32) {
         let width = self.width;
         let weights = values.as_slice_mut().expect("parameters are contiguous");
-        let memory = self.memory.par_chunks_exact_mut((width * n_parts(true)).max(1));
+        let memory = self.memory.as_slice_mut().expect("a table is contiguous");
+        let memory = memory.par_chunks_exact_mut((width * n_parts(true)).max(1));
         let lines = weights.par_chunks_exact_mut(width.max(1)).zip(memory).zip(&self.touched_at);
         lines.filter(|(_, touched_at)| **touched_at > 0).for_each(|((weights, memory), &touched_at)| {
             let average = &mut memory[3 * width..];
