@@ -12,7 +12,7 @@ from statistics import median
 
 from peer import WORKLOADS
 
-OURS = ["W1", "W1b", "W2", "W5"]
+OURS = ["W1", "W1b", "W2", "W3", "W4", "W5", "W6"]
 ROUNDS, EPOCHS = int(os.environ.get("ROUNDS", 5)), int(os.environ.get("EPOCHS", 3))
 THREADS = os.environ.get("THREADS", "1 2").split()
 

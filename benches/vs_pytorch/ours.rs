@@ -7,8 +7,8 @@ use easyllp::loss::{Convexity, Logistic, Loss, TrainingLoss};
 use easyllp::method::TargetRule;
 use easyllp::model::Hidden;
 use easyllp::{
-    Adam, EmbeddingNet, LinearModel, Link, LossName, Mlp, Model, Optimizer, Progress, Result, Rows, Targets,
-    Trainer,
+    Adam, Cnn, EmbeddingNet, LinearModel, Link, LossName, Mlp, Model, Optimizer, Progress, Result, Rows,
+    Targets, Trainer,
 };
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use std::ops::ControlFlow;
@@ -43,6 +43,9 @@ fn main() -> Result<()> {
         "W1" => time(by_256, LinearModel::new(784, &[], 2)?, &images(784)?),
         "W1b" => time(by_256, LinearModel::new(784, &[], 32)?, &images(784)?),
         "W2" => time(by_256, Mlp::new(784, &Hidden::new(&[256, 128]), 2, 1)?, &images(784)?),
+        "W3" => time(by_256, Cnn::new(&"mnist".parse()?, "1x28x28".parse()?, 2, 1)?, &images(784)?),
+        "W4" => time(by_256, Cnn::new(&"cifar".parse()?, "1x28x28".parse()?, 2, 1)?, &images(784)?),
+        "W6" => time(by_256, Cnn::new(&"cifar".parse()?, "3x32x32".parse()?, 2, 1)?, &images(3072)?),
         "W5" => {
             let rows = table()?;
             let model = EmbeddingNet::for_rows(&rows, 16, &Hidden::new(&[256, 128]), 2, 1)?;
