@@ -3,7 +3,6 @@
 use super::source::{Kind, ReadAs};
 use super::{Column, HashedText};
 use crate::error::{Error, Result};
-use crate::kernel::wish_for_large_pages;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{Array, ArrayRef};
@@ -52,7 +51,6 @@ impl ColumnBuilder {
         match &mut self.so_far {
             SoFar::Numbers(numbers) => {
                 let _ = numbers.try_reserve_exact(n_rows);
-                wish_for_large_pages(numbers.spare_capacity_mut());
             }
             SoFar::Hashed(text) => text.reserve(n_rows),
             SoFar::Lists { .. } | SoFar::Text(_) => {}

@@ -3,7 +3,6 @@
 use super::hashed::{AsIs, hash_of};
 use super::{Column, HashedText, Table};
 use crate::error::{Error, Result, check_length};
-use crate::kernel::wish_for_large_pages;
 use crate::rows::Rows;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
@@ -146,8 +145,6 @@ impl Encoder {
         }
         let mut dense = Array2::zeros((table.n_rows(), n_dense));
         let mut categories = Array2::zeros((table.n_rows(), cardinalities.len()));
-        dense.as_slice_mut().map(wish_for_large_pages);
-        categories.as_slice_mut().map(wish_for_large_pages);
         let blocks = dense
             .axis_chunks_iter_mut(Axis(0), BLOCK)
             .into_par_iter()
@@ -226,7 +223,8 @@ impl<'c> Filling<'c> {
                 let values = &values[rows.clone()];
                 let mut is_finite = true;
                 for (feature, &value) in column(dense, *place).zip(values) {
-                    *feature = if value.is_nan() { 0.0 } else { standardised(value, *mean, *scale) };
+                    let number = standardised(value, *mean, *scale);
+                    *feature = if value.is_nan() { 0.0 } else { number };
                     is_finite &= feature.is_finite();
                 }
                 if *flags_missing {

@@ -35,7 +35,6 @@ impl HashedText {
     #[cfg(feature = "tables")]
     pub(super) fn reserve(&mut self, n_rows: usize) {
         let _ = self.hashes.try_reserve_exact(n_rows);
-        crate::kernel::wish_for_large_pages(self.hashes.spare_capacity_mut());
     }
 
     /// Adds rows, each with its text; a missing value is the empty text.

@@ -89,6 +89,10 @@ impl Column {
     fn check(&self, name: &str) -> Result<()> {
         match self {
             Self::Hashed(_) => Ok(()),
+            // All at once first, which is fast: there is hardly ever one to look for.
+            Self::Numeric(values) if !values.iter().fold(false, |any, value| any | value.is_infinite()) => {
+                Ok(())
+            }
             Self::Numeric(values) => match values.iter().position(|value| value.is_infinite()) {
                 Some(row) => Err(Error::NumberNotFinite { column: name.into(), row, value: values[row] }),
                 None => Ok(()),
