@@ -12,7 +12,7 @@ use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::Adam;
-use crate::rows::Rows;
+use crate::rows::{Rows, row_count};
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rand::seq::SliceRandom;
@@ -24,6 +24,9 @@ const WIDTH: usize = 64;
 /// Blocks are as wide as whole vectors: columns to spare are trained on no row. It is also a line of the cache, and so how
 /// many columns of targets are read and written at a time.
 const VECTOR: usize = 16;
+
+/// Rows whose targets are read and written at a time, while they are in the cache.
+const STRETCH: usize = 64;
 
 /// Rows that a thread gathers at a time.
 const GATHERED: usize = 64;
@@ -58,15 +61,16 @@ pub(super) fn fit(
     judge: &mut dyn FnMut(usize, &LinearColumns) -> Option<Vec<f64>>,
 ) -> Result<ColumnsLog> {
     settings.check()?;
-    let mut order = check(models, rows, rules)?;
+    let (mut order, left_out) = check(models, rows, rules)?;
     let mut rng = stream(seed, Stream::Shuffle);
     let batch_size = settings.batch_size.min(order.len());
     let mut features = Array2::zeros((batch_size, rows.n_dense()));
     let mut blocks: Vec<Block> = models
         .chunks(WIDTH)
-        .zip(rules.chunks(WIDTH))
-        .map(|(models, rules)| Block::new(models, rules, rows, batch_size, settings))
+        .zip(left_out.chunks(WIDTH))
+        .map(|(models, left_out)| Block::new(models, left_out, rows, batch_size, settings))
         .collect();
+    drop(left_out);
     let mut columns = LinearColumns::zeros(rows.n_dense(), models.len());
     let mut best: Vec<Option<Best>> = vec![None; models.len()];
     let mut space = vec![Targets::zeros(rows.n_rows(), 2); VECTOR.min(models.len())];
@@ -90,7 +94,9 @@ pub(super) fn fit(
                 };
                 if rayon::current_num_threads() == 1 {
                     gather((features.view_mut(), members));
-                    blocks.iter_mut().for_each(|block| learn(block, &features));
+                    for block in &mut blocks {
+                        learn(block, &features);
+                    }
                 } else {
                     let pieces = features.axis_chunks_iter_mut(Axis(0), GATHERED).into_par_iter();
                     pieces.zip(members.par_chunks(GATHERED)).for_each(gather);
@@ -116,17 +122,23 @@ pub(super) fn fit(
     for (task, model) in models.iter_mut().enumerate() {
         columns.write_to(task, model);
     }
-    let logs = blocks.into_iter().flat_map(Block::logs).collect();
-    Ok(ColumnsLog { logs, best })
+    let courses = blocks.into_iter().flat_map(Block::logs).collect();
+    Ok(ColumnsLog { logs: courses, best })
 }
 
-/// The rows that any rule has a target for, in their order, if all fits together.
-fn check(models: &[LinearModel], rows: &Rows, rules: &[&mut dyn TargetRule]) -> Result<Vec<u32>> {
+/// The rows that any rule has a target for, in their order, and the rows that each rule leaves out; if all fits together.
+fn check(
+    models: &[LinearModel],
+    rows: &Rows,
+    rules: &[&mut dyn TargetRule],
+) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
     check_length("rules, one a model", models.len(), rules.len())?;
     if rows.n_fields() > 0 {
         return Err(Error::FieldsInColumns { n_fields: rows.n_fields() });
     }
-    let mut is_member = vec![false; rows.n_rows()];
+    let n_rows = row_count(rows.n_rows())?;
+    let mut in_any = vec![false; rows.n_rows()];
+    let mut left_out = Vec::with_capacity(rules.len());
     for (task, (model, rule)) in models.iter().zip(rules).enumerate() {
         let of_task = || {
             model.check(rows)?;
@@ -137,12 +149,21 @@ fn check(models: &[LinearModel], rows: &Rows, rules: &[&mut dyn TargetRule]) -> 
             check_members(&members, rows.n_rows())?;
             Ok(members)
         };
-        for row in of_task().map_err(|error| Error::Task { task, error: Box::new(error) })? {
+        let members = of_task().map_err(|error| Error::Task { task, error: Box::new(error) })?;
+        if members.iter().copied().eq(0..n_rows) {
+            in_any.fill(true);
+            left_out.push(Vec::new());
+            continue;
+        }
+        let mut is_member = vec![false; rows.n_rows()];
+        for row in members {
             is_member[row as usize] = true;
         }
+        in_any.iter_mut().zip(&is_member).for_each(|(any, is)| *any |= is);
+        left_out.push((0..).zip(is_member).filter_map(|(row, is)| (!is).then_some(row)).collect());
     }
-    let order: Vec<u32> = (0..).zip(&is_member).filter_map(|(row, &is)| is.then_some(row)).collect();
-    if order.is_empty() { Err(Error::NoTargets) } else { Ok(order) }
+    let order: Vec<u32> = (0..).zip(in_any).filter_map(|(row, is)| is.then_some(row)).collect();
+    if order.is_empty() { Err(Error::NoTargets) } else { Ok((order, left_out)) }
 }
 
 /// Some models, and all that training them needs. Matrices are by rows, `width` columns each.
@@ -178,7 +199,7 @@ struct Block {
 impl Block {
     fn new(
         models: &[LinearModel],
-        rules: &[&mut dyn TargetRule],
+        left_out: &[Vec<u32>],
         rows: &Rows,
         batch_size: usize,
         settings: &Adam,
@@ -192,12 +213,14 @@ impl Block {
                 line[column] = number;
             }
         }
-        let mut targets = vec![f32::NAN; rows.n_rows() * width];
-        let mut n_rows = Vec::with_capacity(models.len());
-        for (column, rule) in rules.iter().enumerate() {
-            let members = rule.rows();
-            members.iter().for_each(|&row| targets[row as usize * width + column] = 0.0);
-            n_rows.push(members.len());
+        let mut targets = zeros(rows.n_rows());
+        for (column, left_out) in left_out.iter().enumerate() {
+            for &row in left_out {
+                targets[row as usize * width + column] = f32::NAN;
+            }
+        }
+        if models.len() < width {
+            targets.chunks_exact_mut(width).for_each(|line| line[models.len()..].fill(f32::NAN));
         }
         Self {
             width,
@@ -214,8 +237,8 @@ impl Block {
             slopes: zeros(batch_size),
             losses: vec![0.0; width],
             epoch_losses: vec![0.0; width],
-            is_partial: n_rows.iter().any(|&of_model| of_model < rows.n_rows()),
-            n_rows,
+            is_partial: left_out.iter().any(|left_out| !left_out.is_empty()),
+            n_rows: left_out.iter().map(|left_out| rows.n_rows() - left_out.len()).collect(),
             epochs: vec![Vec::new(); models.len()],
             ended: vec![None; models.len()],
         }
@@ -237,10 +260,20 @@ impl Block {
             let first = group * space.len();
             let space = &mut space[..rules.len()];
             // A rule finds what it wrote last: it need not write again what does not change.
-            let mut columns: Vec<_> = space.iter_mut().map(Targets::values_mut).collect();
-            for (row, line) in self.targets.chunks_exact(self.width).enumerate() {
-                for (column, &target) in columns.iter_mut().zip(&line[first..]) {
-                    column[[row, 0]] = if target.is_nan() { 0.0 } else { target };
+            let mut columns: Vec<&mut [f32]> = space.iter_mut().map(Targets::column_mut).collect();
+            if epoch == 0 {
+                for column in &mut columns {
+                    column.fill(0.0);
+                }
+            } else {
+                let stretches = self.targets.chunks(STRETCH * self.width);
+                for (lines, start) in stretches.zip((0..).step_by(STRETCH)) {
+                    for (place, column) in columns.iter_mut().enumerate() {
+                        let targets = lines.chunks_exact(self.width).map(|line| line[first + place]);
+                        for (out, target) in column[start..].iter_mut().zip(targets) {
+                            *out = if target.is_nan() { 0.0 } else { target };
+                        }
+                    }
                 }
             }
             let ended = &self.ended[first..];
@@ -252,11 +285,13 @@ impl Block {
                     })?;
                 }
             }
-            let columns: Vec<_> = space.iter().map(Targets::values).collect();
-            for (row, line) in self.targets.chunks_exact_mut(self.width).enumerate() {
-                for (column, target) in columns.iter().zip(&mut line[first..]) {
-                    if !target.is_nan() {
-                        *target = column[[row, 0]];
+            let columns: Vec<&[f32]> = space.iter_mut().map(|targets| &*targets.column_mut()).collect();
+            let stretches = self.targets.chunks_mut(STRETCH * self.width);
+            for (lines, start) in stretches.zip((0..).step_by(STRETCH)) {
+                for (place, column) in columns.iter().enumerate() {
+                    for (line, &target) in lines.chunks_exact_mut(self.width).zip(&column[start..]) {
+                        let old = &mut line[first + place];
+                        *old = if old.is_nan() { *old } else { target };
                     }
                 }
             }
