@@ -133,6 +133,14 @@ impl Targets {
         self.0.view_mut()
     }
 
+    /// The only column of targets of two classes.
+    pub(crate) fn column_mut(&mut self) -> &mut [f32] {
+        if !self.0.is_standard_layout() {
+            self.0 = self.0.as_standard_layout().into_owned();
+        }
+        self.0.as_slice_mut().expect("a standard layout is contiguous")
+    }
+
     /// Refuses targets of another table or another task.
     pub(crate) fn check(&self, n_rows: usize, n_classes: usize) -> Result<()> {
         check_length("rows of targets", n_rows, self.0.nrows())?;

@@ -179,6 +179,14 @@ pub enum Error {
     ImageShape { shape: String, n_dense: usize },
     #[error("layer {layer}, `{text}`: {reason}")]
     BadLayer { layer: usize, text: String, reason: String },
+    #[error("models in columns are trained with Adam, not with L-BFGS")]
+    ColumnsWithoutAdam,
+    #[error(
+        "rows have {n_fields} categorical fields, and models in columns take none: train them one by one"
+    )]
+    FieldsInColumns { n_fields: usize },
+    #[error("task {task}: {error}")]
+    Task { task: usize, error: Box<Error> },
     #[error("no row has a target")]
     NoTargets,
     #[error("row {row} is to be trained on, but there are only {n_rows} rows")]

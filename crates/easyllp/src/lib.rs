@@ -103,12 +103,12 @@ pub use estimate::{Estimate, Estimator, Scope};
 pub use link::Link;
 pub use loss::{Loss, LossName, TrainingLoss};
 pub use method::{EasyLlp, TargetRule};
-pub use model::{AnyModel, Cnn, EmbeddingNet, ImageShape, LinearModel, Mlp, Model, ModelName};
+pub use model::{AnyModel, Cnn, EmbeddingNet, ImageShape, LinearColumns, LinearModel, Mlp, Model, ModelName};
 pub use optim::{Adam, Lbfgs};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;
 pub use rows::{RowBatch, RowBuffer, Rows};
-pub use train::{EpochLog, Judge, Optimizer, Progress, Stop, TrainLog, Trainer};
+pub use train::{Best, ColumnsLog, EpochLog, Judge, Optimizer, Progress, Stop, TrainLog, Trainer};
 
 /// The README's example is run with the documentation's.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@
 //! `f64`, and finite for scores far beyond ±10⁴.
 
 use crate::error::{Error, Result};
-use crate::kernel::logistic_losses;
+use crate::kernel::{logistic_columns, logistic_losses};
 use crate::link::Link;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,26 @@ pub trait TrainingLoss: Loss {
         derivative: ArrayViewMut2<f32>,
     ) -> f64 {
         corrected_rows(self, scores, targets, derivative)
+    }
+
+    /// The corrected losses of many tasks of two classes, one a column: each task's loss, in sum over the rows, is added to
+    /// its place in `losses`. Where the target is NaN, the task leaves the row out, and loss and derivative are 0.
+    ///
+    /// All three matrices are by rows, as many columns as `losses` has.
+    #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
+    fn corrected_columns(&self, scores: &[f32], targets: &[f32], derivative: &mut [f32], losses: &mut [f64]) {
+        let width = losses.len();
+        let lines = scores.chunks_exact(width).zip(targets.chunks_exact(width));
+        for ((scores, targets), derivative) in lines.zip(derivative.chunks_exact_mut(width)) {
+            for (column, loss) in losses.iter_mut().enumerate() {
+                let mut slope = [0.0];
+                if !targets[column].is_nan() {
+                    let (score, target) = (f64::from(scores[column]), f64::from(targets[column]));
+                    *loss += self.corrected(&[score], &[target], &mut slope);
+                }
+                derivative[column] = slope[0] as f32;
+            }
+        }
     }
 }
 
@@ -211,6 +231,10 @@ impl TrainingLoss for Logistic {
             (Some(scores), Some(targets), Some(derivative)) => logistic_losses(scores, targets, derivative),
             _ => corrected_rows(self, scores, targets, derivative),
         }
+    }
+
+    fn corrected_columns(&self, scores: &[f32], targets: &[f32], derivative: &mut [f32], losses: &mut [f64]) {
+        logistic_columns(scores, targets, derivative, losses);
     }
 }
 

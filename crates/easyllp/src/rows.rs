@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result, check_length};
 use crate::kernel::prefetch;
-use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, CowArray, Ix2, s};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -134,15 +134,20 @@ impl<'a> Rows<'a> {
     /// Copies the named rows, in that order, to the front of the buffer.
     pub fn gather<'b>(&self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
         if self.n_dense() > 0 {
-            gather_lines(&self.dense.view(), rows, &mut buffer.dense);
+            gather_lines(&self.dense.view(), rows, buffer.dense.view_mut());
         }
         if self.n_fields() > 0 {
-            gather_lines(&self.categories.view(), rows, &mut buffer.categories);
+            gather_lines(&self.categories.view(), rows, buffer.categories.view_mut());
         }
         RowBatch {
             dense: buffer.dense.slice(s![..rows.len(), ..]),
             categories: buffer.categories.slice(s![..rows.len(), ..]),
         }
+    }
+
+    /// Copies the dense features of the named rows, in that order.
+    pub(crate) fn gather_dense(&self, rows: &[u32], to: ArrayViewMut2<f32>) {
+        gather_lines(&self.dense.view(), rows, to);
     }
 
     /// Space for batches of up to this many rows.
@@ -170,7 +175,7 @@ pub(crate) fn row_count(n_rows: usize) -> Result<u32> {
     }
 }
 
-fn gather_lines<T: Copy>(from: &ArrayView2<T>, rows: &[u32], to: &mut Array2<T>) {
+fn gather_lines<T: Copy>(from: &ArrayView2<T>, rows: &[u32], mut to: ArrayViewMut2<T>) {
     /// What is asked for ahead of the next line; the memory guesses the rest by itself.
     const AHEAD: usize = 256;
     for (place, (&row, mut line)) in rows.iter().zip(to.rows_mut()).enumerate() {

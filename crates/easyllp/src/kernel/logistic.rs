@@ -40,6 +40,29 @@ fn logistic_losses_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32]) -> 
     sums.iter().sum()
 }
 
+/// The same for many tasks, one a column of three matrices by rows: losses are added to those of each column. Where the
+/// target is NaN, the row is left out: it adds no loss and its slope is 0.
+pub(crate) fn logistic_columns(scores: &[f32], targets: &[f32], slopes: &mut [f32], losses: &mut [f64]) {
+    vectorised(
+        #[inline(always)]
+        || logistic_columns_loop(scores, targets, slopes, losses),
+    );
+}
+
+#[inline(always)]
+fn logistic_columns_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32], losses: &mut [f64]) {
+    let width = losses.len();
+    let lines = scores.chunks_exact(width).zip(targets.chunks_exact(width));
+    for ((scores, targets), slopes) in lines.zip(slopes.chunks_exact_mut(width)) {
+        for (((&score, &target), slope), sum) in scores.iter().zip(targets).zip(slopes).zip(&mut *losses) {
+            let (loss, of_score) = logistic(score, target);
+            let is_left_out = target.is_nan();
+            *slope = if is_left_out { 0.0 } else { of_score };
+            *sum += if is_left_out { 0.0 } else { loss };
+        }
+    }
+}
+
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "slopes are stored as f32")]
 fn logistic(score: f32, target: f32) -> (f64, f32) {

@@ -25,7 +25,7 @@ pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, square
 pub(crate) use buffer::Buffer;
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
-pub(crate) use logistic::logistic_losses;
+pub(crate) use logistic::{logistic_columns, logistic_losses};
 pub(crate) use memory::{prefetch, table_of_zeros, wish_for_large_pages};
 pub(crate) use plane::Plane;
 pub(crate) use pool::{Pool, Summary};

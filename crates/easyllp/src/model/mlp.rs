@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(error, Error::FieldsWithoutEmbedding { n_fields: 1 });
         let model = Mlp::new(1, &Hidden::new(&[2]), 2, 0).unwrap();
         assert_eq!(model.scores(&rows).unwrap_err(), error);
-        assert!(error.to_string().contains("EmbeddingNet"));
+        assert!(error.to_string().contains("use an embedding net"));
         let rows = Rows::dense(array![[1.0_f32, 2.0]]).unwrap();
         assert!(matches!(model.scores(&rows), Err(Error::Shape { expected: 1, got: 2, .. })));
         assert!(Mlp::new(1, &Hidden::new(&[2]), 1, 0).is_err());

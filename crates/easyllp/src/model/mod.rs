@@ -1,6 +1,7 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
 mod cnn;
+mod columns;
 mod dense;
 mod embedding;
 mod fields;
@@ -13,6 +14,7 @@ mod pass;
 
 pub use crate::kernel::Activation;
 pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
+pub use columns::LinearColumns;
 pub use dense::Hidden;
 pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;

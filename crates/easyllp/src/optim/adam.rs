@@ -72,6 +72,23 @@ impl Adam {
         }
         Ok(())
     }
+
+    /// The numbers of a step, counted from 1, along gradients that `scale` makes those of a mean.
+    #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
+    pub(crate) fn step(&self, step: u32, scale: f64) -> Step {
+        let Self { learning_rate, beta1, beta2, epsilon, weight_decay, .. } = *self;
+        let steps = f64::from(step);
+        Step {
+            scale: scale as f32,
+            beta1: beta1 as f32,
+            beta2: beta2 as f32,
+            rate: (learning_rate / (1.0 - beta1.powf(steps))) as f32,
+            square_scale: (1.0 / (1.0 - beta2.powf(steps))) as f32,
+            epsilon: epsilon as f32,
+            keep: (1.0 - learning_rate * weight_decay) as f32,
+            share: (2.0 / (steps + 1.0)) as f32,
+        }
+    }
 }
 
 /// What Adam remembers from step to step.
@@ -124,17 +141,15 @@ impl<'s> AdamState<'s> {
 
     /// One step along the gradient of a sum over `n_rows` rows, given in parts that are added in their order. Whether
     /// parameters and moments are still finite; if not, they are of no more use.
-    #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
     pub(crate) fn step(&mut self, parameters: &mut Parameters, parts: &[Gradient], n_rows: usize) -> bool {
         self.step += 1;
-        let Adam { learning_rate, beta1, beta2, epsilon, weight_decay, clip_norm, .. } = *self.settings;
         for (block, memory) in self.blocks.iter_mut().enumerate() {
             if let Memory::Table(memory) = memory {
                 memory.sort(block, parts);
             }
         }
         let mut scale = 1.0 / n_rows as f64;
-        if let Some(limit) = clip_norm {
+        if let Some(limit) = self.settings.clip_norm {
             let squares = self.blocks.iter().enumerate().map(|(block, memory)| match memory {
                 Memory::Dense(memory) => memory.squared_norm(block, parts),
                 Memory::Table(memory) => memory.squared_norm(block, parts),
@@ -142,17 +157,7 @@ impl<'s> AdamState<'s> {
             let norm = squares.sum::<f64>().sqrt() * scale;
             scale *= (limit / norm).min(1.0);
         }
-        let steps = f64::from(self.step);
-        let step = Step {
-            scale: scale as f32,
-            beta1: beta1 as f32,
-            beta2: beta2 as f32,
-            rate: (learning_rate / (1.0 - beta1.powf(steps))) as f32,
-            square_scale: (1.0 / (1.0 - beta2.powf(steps))) as f32,
-            epsilon: epsilon as f32,
-            keep: (1.0 - learning_rate * weight_decay) as f32,
-            share: (2.0 / (steps + 1.0)) as f32,
-        };
+        let step = self.settings.step(self.step, scale);
         let moment = Moment { step: self.step, epoch_start: self.epoch_start };
         let mut is_finite = true;
         for (place, (block, memory)) in parameters.0.iter_mut().zip(&mut self.blocks).enumerate() {

@@ -109,7 +109,7 @@ pub(super) fn fit<M: Model>(
 }
 
 /// Runs a step on a thread of the pool: its parts are then handed over from there, which is cheaper than from outside.
-fn in_pool<R: Send>(step: impl FnOnce() -> R + Send) -> R {
+pub(super) fn in_pool<R: Send>(step: impl FnOnce() -> R + Send) -> R {
     if rayon::current_num_threads() == 1 { step() } else { rayon::scope(|_| step()) }
 }
 

@@ -1,14 +1,17 @@
 //! TRAIN: the meeting point of rows, targets, a loss, a model and an optimiser.
 
+mod columns;
 mod full_batch;
 mod minibatch;
+
+pub use columns::{Best, ColumnsLog};
 
 use crate::classes::n_columns;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
 use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
-use crate::model::Model;
+use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::{Adam, AdamState, Lbfgs};
 use crate::rows::Rows;
 use minibatch::Onlookers;
@@ -80,6 +83,8 @@ pub enum Stop {
     Caller,
     /// Too many epochs in a row were no better, in a judge's eyes, than one before.
     NoBetter,
+    /// Numbers ran away, of one model among many: it holds the weights of its last good epoch.
+    Diverged,
 }
 
 /// The course of a training.
@@ -173,6 +178,47 @@ impl Trainer {
         }
         Ok(log)
     }
+
+    /// Trains many linear models of two classes in one pass over dense rows, each towards the targets of its own rule:
+    /// the tasks, replicas and methods of a sweep, as the columns of one matrix.
+    ///
+    /// All models see the same batches, drawn from the rows that any rule has a target for. A row that a rule leaves out
+    /// has no say in that rule's model, whose gradient is the mean over its own rows of a batch. So each model comes to
+    /// what [`fit`](Self::fit) alone would come to, up to rounding, if its rule has a target for every row. Clipping is
+    /// by model.
+    ///
+    /// After each epoch, `judge` is handed its number (from 1) and the models as they would be if training ended there.
+    /// It returns one figure a model, the lower the better, or `None` to record nothing. A model that runs away goes
+    /// back to its last good epoch and stays there, which its log says; the others go on.
+    ///
+    /// ```
+    /// use easyllp::method::Event;
+    /// use easyllp::{Adam, LinearModel, LossName, Optimizer, Rows, TargetRule, Trainer};
+    /// use ndarray::array;
+    ///
+    /// let rows = Rows::dense(array![[0.9_f32], [0.1], [0.2], [0.8]])?;
+    /// let mut rules = [Event::new(&[1, 0, 0, 1], 2)?, Event::new(&[0, 1, 1, 0], 2)?];
+    /// let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| rule as _).collect();
+    /// let mut models = vec![LinearModel::for_rows(&rows, 2)?; 2];
+    /// let trainer = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };
+    /// let loss = LossName::Logistic.training()?;
+    /// trainer.fit_columns(&mut models, &rows, &mut rules, loss, &mut |_, _| None)?;
+    /// assert!(models[0].weights()[[0, 0]] > 0.0 && models[1].weights()[[0, 0]] < 0.0);
+    /// # Ok::<(), easyllp::Error>(())
+    /// ```
+    pub fn fit_columns(
+        &self,
+        models: &mut [LinearModel],
+        rows: &Rows,
+        rules: &mut [&mut dyn TargetRule],
+        loss: &dyn TrainingLoss,
+        judge: &mut dyn FnMut(usize, &LinearColumns) -> Option<Vec<f64>>,
+    ) -> Result<ColumnsLog> {
+        match &self.optimizer {
+            Optimizer::Adam(settings) => columns::fit(settings, self.seed, models, rows, rules, loss, judge),
+            Optimizer::Lbfgs(_) => Err(Error::ColumnsWithoutAdam),
+        }
+    }
 }
 
 fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn TrainingLoss) -> Result<()> {
@@ -182,14 +228,18 @@ fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn Tra
     if loss.is_binary() && model.n_scores() > 1 {
         return Err(Error::BinaryLoss { loss: loss.name().as_str(), n_classes: rule.n_classes() });
     }
-    let members = rule.rows();
+    check_members(&rule.rows(), rows.n_rows())
+}
+
+/// Refuses to train on no row, and on one that is not there.
+fn check_members(members: &[u32], n_rows: usize) -> Result<()> {
     if members.is_empty() {
         return Err(Error::NoTargets);
     }
-    if let Some(&row) = members.iter().find(|&&row| row as usize >= rows.n_rows()) {
-        return Err(Error::TrainingRowOutOfRange { row, n_rows: rows.n_rows() });
+    match members.iter().find(|&&row| row as usize >= n_rows) {
+        Some(&row) => Err(Error::TrainingRowOutOfRange { row, n_rows }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Asks a method for the targets of an epoch, and refuses them where nothing can be trained towards them.

@@ -3,6 +3,8 @@
 //! Simulations take their seed from `EASYLLP_TEST_SEED` (1 if it is not set); each says on how many of the seeds 0 to 19
 //! it passes. The default is 1 since a coverage test fails on 0.
 
+/// Many models in one pass.
+mod columns;
 /// Whether bags were put together regardless of labels, and the interval of a prior.
 mod diagnose;
 /// The whole flow on embedded data.

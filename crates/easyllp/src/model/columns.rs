@@ -1,0 +1,77 @@
+//! Many linear models side by side: the columns of one matrix.
+
+use super::linear::{INTERCEPT, WEIGHTS};
+use super::{LinearModel, Model};
+use crate::error::{Result, check_length};
+use crate::kernel::{Onto, product};
+use crate::rows::Rows;
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use rayon::prelude::*;
+
+/// T linear models of two classes over the same D dense features, which score rows in one matrix product.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearColumns {
+    /// D + 1 lines, the last of which holds the intercepts; one column a model.
+    values: Array2<f32>,
+}
+
+impl LinearColumns {
+    /// Models of zeros.
+    pub(crate) fn zeros(n_dense: usize, n_models: usize) -> Self {
+        Self { values: Array2::zeros((n_dense + 1, n_models)) }
+    }
+
+    /// How many models there are: T.
+    pub fn n_models(&self) -> usize {
+        self.values.ncols()
+    }
+
+    /// The weights: D × T.
+    pub fn weights(&self) -> ArrayView2<'_, f32> {
+        self.values.slice(s![..self.values.nrows() - 1, ..])
+    }
+
+    /// The intercepts, one a model.
+    pub fn intercepts(&self) -> ArrayView1<'_, f32> {
+        self.values.row(self.values.nrows() - 1)
+    }
+
+    /// One of the models, by itself.
+    pub fn model(&self, place: usize) -> Result<LinearModel> {
+        let mut model = LinearModel::new(self.values.nrows() - 1, &[], 2)?;
+        self.write_to(place, &mut model);
+        Ok(model)
+    }
+
+    /// Scores of all rows, in their order: N × T.
+    pub fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
+        /// Rows scored at a time by one thread.
+        const CHUNK: usize = 256;
+        check_length("dense features", self.values.nrows() - 1, rows.n_dense())?;
+        check_length("categorical fields", 0, rows.n_fields())?;
+        let mut scores = Array2::zeros((rows.n_rows(), self.n_models()));
+        scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each(
+            |(chunk, mut scores)| {
+                let start = chunk * CHUNK;
+                let batch = rows.batch(start..start + scores.nrows());
+                scores.assign(&self.intercepts());
+                product(batch.dense, self.weights(), Onto::Add, scores);
+            },
+        );
+        Ok(scores)
+    }
+
+    /// All numbers: weights, and intercepts in the last line.
+    pub(crate) fn values_mut(&mut self) -> &mut Array2<f32> {
+        &mut self.values
+    }
+
+    /// Makes a model the one in this place.
+    pub(crate) fn write_to(&self, place: usize, model: &mut LinearModel) {
+        let column = self.values.slice(s![.., place..=place]);
+        let (weights, intercept) = column.split_at(Axis(0), column.nrows() - 1);
+        let blocks = &mut model.parameters_mut().0;
+        blocks[WEIGHTS].values.assign(&weights);
+        blocks[INTERCEPT].values.assign(&intercept);
+    }
+}

@@ -1,0 +1,434 @@
+//! Many linear models in one pass: minibatches with Adam, as wide matrix products.
+//!
+//! Models do not depend on each other, so that they are cut into blocks of columns that threads take as they come. A
+//! block keeps all that belongs to its models side by side: a line of weights, moments or targets has one number a model.
+
+use super::minibatch::in_pool;
+use super::{EpochLog, Stop, TrainLog, check_members, next_targets};
+use crate::correction::Targets;
+use crate::error::{Error, Result, check_length};
+use crate::kernel::{Onto, Run, Step, column_sums, multiply, product};
+use crate::loss::TrainingLoss;
+use crate::method::TargetRule;
+use crate::model::{LinearColumns, LinearModel, Model};
+use crate::optim::Adam;
+use crate::rows::{Rows, row_count};
+use crate::seed::{Stream, stream};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+
+/// Models in a block, at most.
+const WIDTH: usize = 64;
+
+/// Blocks are as wide as whole vectors: columns to spare are trained on no row. It is also a line of the cache, and so how
+/// many columns of targets are read and written at a time.
+const VECTOR: usize = 16;
+
+/// Rows whose targets are read and written at a time, while they are in the cache.
+const STRETCH: usize = 64;
+
+/// Rows that a thread gathers at a time.
+const GATHERED: usize = 64;
+
+/// The course of a training of many models.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnsLog {
+    /// The course of each model.
+    pub logs: Vec<TrainLog>,
+    /// What each model was at its best, if it was judged.
+    pub best: Vec<Option<Best>>,
+}
+
+/// A model after the epoch for which it was given its lowest figure; the first of equals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Best {
+    /// Counted from 1.
+    pub epoch: usize,
+    /// What the judge said of it.
+    pub figure: f64,
+    /// The model as it was then, averaged if that was asked for.
+    pub model: LinearModel,
+}
+
+pub(super) fn fit(
+    settings: &Adam,
+    seed: u64,
+    models: &mut [LinearModel],
+    rows: &Rows,
+    rules: &mut [&mut dyn TargetRule],
+    loss: &dyn TrainingLoss,
+    judge: &mut dyn FnMut(usize, &LinearColumns) -> Option<Vec<f64>>,
+) -> Result<ColumnsLog> {
+    settings.check()?;
+    let (mut order, left_out) = check(models, rows, rules)?;
+    let mut rng = stream(seed, Stream::Shuffle);
+    let batch_size = settings.batch_size.min(order.len());
+    let mut features = Array2::zeros((batch_size, rows.n_dense()));
+    let mut blocks: Vec<Block> = models
+        .chunks(WIDTH)
+        .zip(left_out.chunks(WIDTH))
+        .map(|(models, left_out)| Block::new(models, left_out, rows, batch_size, settings))
+        .collect();
+    drop(left_out);
+    let mut columns = LinearColumns::zeros(rows.n_dense(), models.len());
+    let mut best: Vec<Option<Best>> = vec![None; models.len()];
+    let mut space = vec![Targets::zeros(rows.n_rows(), 2); VECTOR.min(models.len())];
+    let mut step = 0;
+
+    for epoch in 1..=settings.epochs {
+        let of_blocks = blocks.iter_mut().zip(rules.chunks_mut(WIDTH));
+        for ((block, rules), first_task) in of_blocks.zip((0..).step_by(WIDTH)) {
+            block.next_targets(rules, first_task, epoch - 1, &mut space)?;
+            block.start_epoch();
+        }
+        order.shuffle(&mut rng);
+        for members in order.chunks(batch_size) {
+            step += 1;
+            let numbers = settings.step(step, 1.0 / members.len() as f64);
+            let mut features = features.slice_mut(s![..members.len(), ..]);
+            in_pool(|| {
+                let gather = |(to, members): (ArrayViewMut2<f32>, &[u32])| rows.gather_dense(members, to);
+                let learn = |block: &mut Block, features: &ArrayViewMut2<f32>| {
+                    block.learn(features.view(), members, loss, numbers, settings.clip_norm);
+                };
+                if rayon::current_num_threads() == 1 {
+                    gather((features.view_mut(), members));
+                    for block in &mut blocks {
+                        learn(block, &features);
+                    }
+                } else {
+                    let pieces = features.axis_chunks_iter_mut(Axis(0), GATHERED).into_par_iter();
+                    pieces.zip(members.par_chunks(GATHERED)).for_each(gather);
+                    blocks.par_iter_mut().for_each(|block| learn(block, &features));
+                }
+            });
+        }
+        for (block, first_task) in blocks.iter_mut().zip((0..).step_by(WIDTH)) {
+            block.end_epoch(epoch);
+            block.write_to(columns.values_mut().slice_mut(s![.., first_task..first_task + block.n_models()]));
+        }
+        if let Some(figures) = judge(epoch, &columns) {
+            check_length("figures of the judge, one a model", models.len(), figures.len())?;
+            let runs = blocks.iter().flat_map(|block| &block.ended).map(Option::is_none);
+            for (task, (figure, runs)) in figures.into_iter().zip(runs).enumerate() {
+                let least = best[task].as_ref().map_or(f64::INFINITY, |best| best.figure);
+                if runs && figure < least {
+                    best[task] = Some(Best { epoch, figure, model: columns.model(task)? });
+                }
+            }
+        }
+    }
+    for (task, model) in models.iter_mut().enumerate() {
+        columns.write_to(task, model);
+    }
+    let courses = blocks.into_iter().flat_map(Block::logs).collect();
+    Ok(ColumnsLog { logs: courses, best })
+}
+
+/// The rows that any rule has a target for, in their order, and the rows that each rule leaves out; if all fits together.
+fn check(
+    models: &[LinearModel],
+    rows: &Rows,
+    rules: &[&mut dyn TargetRule],
+) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
+    check_length("rules, one a model", models.len(), rules.len())?;
+    if rows.n_fields() > 0 {
+        return Err(Error::FieldsInColumns { n_fields: rows.n_fields() });
+    }
+    let n_rows = row_count(rows.n_rows())?;
+    let mut in_any = vec![false; rows.n_rows()];
+    let mut left_out = Vec::with_capacity(rules.len());
+    for (task, (model, rule)) in models.iter().zip(rules).enumerate() {
+        let of_task = || {
+            model.check(rows)?;
+            check_length("scores of the model", 1, model.n_scores())?;
+            check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
+            check_length("classes", 2, rule.n_classes())?;
+            let members = rule.rows();
+            check_members(&members, rows.n_rows())?;
+            Ok(members)
+        };
+        let members = of_task().map_err(|error| Error::Task { task, error: Box::new(error) })?;
+        if members.iter().copied().eq(0..n_rows) {
+            in_any.fill(true);
+            left_out.push(Vec::new());
+            continue;
+        }
+        let mut is_member = vec![false; rows.n_rows()];
+        for row in members {
+            is_member[row as usize] = true;
+        }
+        in_any.iter_mut().zip(&is_member).for_each(|(any, is)| *any |= is);
+        left_out.push((0..).zip(is_member).filter_map(|(row, is)| (!is).then_some(row)).collect());
+    }
+    let order: Vec<u32> = (0..).zip(in_any).filter_map(|(row, is)| is.then_some(row)).collect();
+    if order.is_empty() { Err(Error::NoTargets) } else { Ok((order, left_out)) }
+}
+
+/// Some models, and all that training them needs. Matrices are by rows, `width` columns each.
+struct Block {
+    width: usize,
+    n_dense: usize,
+    /// D + 1 lines, the last of which holds the intercepts; so have moments, average and gradient.
+    weights: Vec<f32>,
+    mean: Vec<f32>,
+    square: Vec<f32>,
+    /// Averaged weights; empty when they are not asked for.
+    average: Vec<f32>,
+    /// The weights before the epoch.
+    before: Vec<f32>,
+    gradient: Vec<f32>,
+    /// N lines; NaN where a model's rule leaves the row out, or the model has ended.
+    targets: Vec<f32>,
+    /// As many lines as a batch, as have scores and slopes.
+    batch_targets: Vec<f32>,
+    scores: Vec<f32>,
+    slopes: Vec<f32>,
+    losses: Vec<f64>,
+    epoch_losses: Vec<f64>,
+    /// Whether some model is not trained on some row.
+    is_partial: bool,
+    /// How many rows each model is trained on.
+    n_rows: Vec<usize>,
+    epochs: Vec<Vec<EpochLog>>,
+    /// The last good numbers of each model that ran away.
+    ended: Vec<Option<Vec<f32>>>,
+}
+
+impl Block {
+    fn new(
+        models: &[LinearModel],
+        left_out: &[Vec<u32>],
+        rows: &Rows,
+        batch_size: usize,
+        settings: &Adam,
+    ) -> Self {
+        let (width, n_dense) = (models.len().next_multiple_of(VECTOR), rows.n_dense());
+        let zeros = |n_lines: usize| vec![0.0; n_lines * width];
+        let mut weights = zeros(n_dense + 1);
+        for (column, model) in models.iter().enumerate() {
+            let numbers = model.weights().into_iter().chain(model.intercept());
+            for (line, &number) in weights.chunks_exact_mut(width).zip(numbers) {
+                line[column] = number;
+            }
+        }
+        let mut targets = zeros(rows.n_rows());
+        for (column, left_out) in left_out.iter().enumerate() {
+            for &row in left_out {
+                targets[row as usize * width + column] = f32::NAN;
+            }
+        }
+        if models.len() < width {
+            targets.chunks_exact_mut(width).for_each(|line| line[models.len()..].fill(f32::NAN));
+        }
+        Self {
+            width,
+            n_dense,
+            mean: zeros(n_dense + 1),
+            square: zeros(n_dense + 1),
+            average: if settings.average { zeros(n_dense + 1) } else { Vec::new() },
+            before: zeros(n_dense + 1),
+            gradient: zeros(n_dense + 1),
+            weights,
+            targets,
+            batch_targets: zeros(batch_size),
+            scores: zeros(batch_size),
+            slopes: zeros(batch_size),
+            losses: vec![0.0; width],
+            epoch_losses: vec![0.0; width],
+            is_partial: left_out.iter().any(|left_out| !left_out.is_empty()),
+            n_rows: left_out.iter().map(|left_out| rows.n_rows() - left_out.len()).collect(),
+            epochs: vec![Vec::new(); models.len()],
+            ended: vec![None; models.len()],
+        }
+    }
+
+    fn n_models(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// Asks the rules for the targets of an epoch, counted from 0, of as many models at a time as there is space for.
+    fn next_targets(
+        &mut self,
+        rules: &mut [&mut dyn TargetRule],
+        first_task: usize,
+        epoch: usize,
+        space: &mut [Targets],
+    ) -> Result<()> {
+        for (group, rules) in rules.chunks_mut(space.len()).enumerate() {
+            let first = group * space.len();
+            let space = &mut space[..rules.len()];
+            // A rule finds what it wrote last: it need not write again what does not change.
+            let mut columns: Vec<&mut [f32]> = space.iter_mut().map(Targets::column_mut).collect();
+            if epoch == 0 {
+                for column in &mut columns {
+                    column.fill(0.0);
+                }
+            } else {
+                let stretches = self.targets.chunks(STRETCH * self.width);
+                for (lines, start) in stretches.zip((0..).step_by(STRETCH)) {
+                    for (place, column) in columns.iter_mut().enumerate() {
+                        let targets = lines.chunks_exact(self.width).map(|line| line[first + place]);
+                        for (out, target) in column[start..].iter_mut().zip(targets) {
+                            *out = if target.is_nan() { 0.0 } else { target };
+                        }
+                    }
+                }
+            }
+            let ended = &self.ended[first..];
+            for (column, (rule, out)) in rules.iter_mut().zip(&mut *space).enumerate() {
+                if ended[column].is_none() {
+                    next_targets(&mut **rule, epoch, out).map_err(|error| Error::Task {
+                        task: first_task + first + column,
+                        error: Box::new(error),
+                    })?;
+                }
+            }
+            let columns: Vec<&[f32]> = space.iter_mut().map(|targets| &*targets.column_mut()).collect();
+            let stretches = self.targets.chunks_mut(STRETCH * self.width);
+            for (lines, start) in stretches.zip((0..).step_by(STRETCH)) {
+                for (place, column) in columns.iter().enumerate() {
+                    for (line, &target) in lines.chunks_exact_mut(self.width).zip(&column[start..]) {
+                        let old = &mut line[first + place];
+                        *old = if old.is_nan() { *old } else { target };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn start_epoch(&mut self) {
+        self.before.copy_from_slice(&self.weights);
+        self.epoch_losses.fill(0.0);
+    }
+
+    /// One step of all models.
+    fn learn(
+        &mut self,
+        features: ArrayView2<f32>,
+        members: &[u32],
+        loss: &dyn TrainingLoss,
+        step: Step,
+        clip_norm: Option<f64>,
+    ) {
+        let (width, n_dense) = (self.width, self.n_dense);
+        let (n_numbers, n_weights) = (members.len() * width, n_dense * width);
+        let targets = &mut self.batch_targets[..n_numbers];
+        let scores = &mut self.scores[..n_numbers];
+        let slopes = &mut self.slopes[..n_numbers];
+        let (weights, intercepts) = self.weights.split_at(n_weights);
+        for (&row, line) in members.iter().zip(targets.chunks_exact_mut(width)) {
+            line.copy_from_slice(&self.targets[row as usize * width..][..width]);
+        }
+        scores.chunks_exact_mut(width).for_each(|line| line.copy_from_slice(intercepts));
+        product(features, matrix(weights, width), Onto::Add, matrix_mut(scores, width));
+        self.losses.fill(0.0);
+        loss.corrected_columns(scores, targets, slopes, &mut self.losses);
+        let (of_weights, of_intercepts) = self.gradient.split_at_mut(n_weights);
+        product(features.t(), matrix(slopes, width), Onto::Overwrite, matrix_mut(of_weights, width));
+        column_sums(slopes, of_intercepts);
+        if self.is_partial || clip_norm.is_some() {
+            let factors = factors(&self.gradient, targets, width, clip_norm);
+            self.gradient.chunks_exact_mut(width).for_each(|line| multiply(line, &factors));
+        }
+        let Self { weights, mean, square, average, .. } = self;
+        let (weights, intercepts) = Run { weights, mean, square, average }.split_at(n_weights);
+        let (of_weights, of_intercepts) = self.gradient.split_at(n_weights);
+        let mut is_finite = weights.update(step, std::iter::once(of_weights));
+        // Intercepts do not decay.
+        is_finite &= intercepts.update(Step { keep: 1.0, ..step }, std::iter::once(of_intercepts));
+        for (sum, loss) in self.epoch_losses.iter_mut().zip(&self.losses) {
+            *sum += loss;
+            is_finite &= loss.is_finite();
+        }
+        if !is_finite {
+            self.end_runaways();
+        }
+    }
+
+    /// Takes the models whose numbers are not finite any more out of training.
+    fn end_runaways(&mut self) {
+        let width = self.width;
+        for column in 0..self.n_models() {
+            let of_model = |matrix: &[f32]| matrix.iter().skip(column).step_by(width).copied().collect();
+            let numbers: [Vec<f32>; 2] = [of_model(&self.weights), of_model(&self.square)];
+            if self.losses[column].is_finite() && numbers.iter().flatten().all(|number| number.is_finite()) {
+                continue;
+            }
+            self.ended[column] = Some(of_model(&self.before));
+            // Zeros stay zeros, without a row to learn from.
+            let all = [&mut self.weights, &mut self.mean, &mut self.square, &mut self.average];
+            for number in all.into_iter().flat_map(|matrix| matrix.iter_mut().skip(column).step_by(width)) {
+                *number = 0.0;
+            }
+            self.targets.iter_mut().skip(column).step_by(width).for_each(|target| *target = f32::NAN);
+            self.is_partial = true;
+        }
+    }
+
+    fn end_epoch(&mut self, epoch: usize) {
+        for (column, epochs) in self.epochs.iter_mut().enumerate() {
+            if self.ended[column].is_none() {
+                let loss = self.epoch_losses[column] / self.n_rows[column] as f64;
+                epochs.push(EpochLog { epoch, loss });
+            }
+        }
+    }
+
+    /// Writes the models as they are if training ends here, one a column, intercepts in the last line.
+    fn write_to(&self, mut out: ArrayViewMut2<f32>) {
+        let numbers = if self.average.is_empty() { &self.weights } else { &self.average };
+        out.assign(&matrix(numbers, self.width).slice(s![.., ..self.n_models()]));
+        for (mut column, ended) in out.columns_mut().into_iter().zip(&self.ended) {
+            if let Some(numbers) = ended {
+                column.iter_mut().zip(numbers).for_each(|(number, &good)| *number = good);
+            }
+        }
+    }
+
+    fn logs(self) -> impl Iterator<Item = TrainLog> {
+        self.epochs.into_iter().zip(self.ended).map(|(epochs, ended)| TrainLog {
+            best: None,
+            epochs,
+            stopped: if ended.is_some() { Stop::Diverged } else { Stop::Finished },
+        })
+    }
+}
+
+/// What each model's gradient, a sum over a batch, is to be multiplied by before it is divided by the size of the batch: to
+/// be the mean over the rows that the model is trained on, and no longer than the limit.
+#[expect(clippy::cast_possible_truncation, reason = "gradients are f32")]
+fn factors(gradient: &[f32], targets: &[f32], width: usize, clip_norm: Option<f64>) -> Vec<f32> {
+    let mut own_rows = vec![0_u32; width];
+    for line in targets.chunks_exact(width) {
+        for (own, target) in own_rows.iter_mut().zip(line) {
+            *own += u32::from(!target.is_nan());
+        }
+    }
+    let mut squares = vec![0.0_f64; width];
+    if clip_norm.is_some() {
+        for line in gradient.chunks_exact(width) {
+            for (square, &value) in squares.iter_mut().zip(line) {
+                *square += f64::from(value) * f64::from(value);
+            }
+        }
+    }
+    let batch_size = (targets.len() / width) as f64;
+    let of_model = |(own, square): (u32, f64)| {
+        // A model without a row in the batch has a gradient of zeros.
+        let own = f64::from(own.max(1));
+        let clip = clip_norm.map_or(1.0, |limit| (limit * own / square.sqrt()).min(1.0));
+        (batch_size / own * clip) as f32
+    };
+    own_rows.into_iter().zip(squares).map(of_model).collect()
+}
+
+fn matrix(numbers: &[f32], width: usize) -> ArrayView2<'_, f32> {
+    ArrayView2::from_shape((numbers.len() / width, width), numbers).expect("lines are whole")
+}
+
+fn matrix_mut(numbers: &mut [f32], width: usize) -> ArrayViewMut2<'_, f32> {
+    ArrayViewMut2::from_shape((numbers.len() / width, width), numbers).expect("lines are whole")
+}
