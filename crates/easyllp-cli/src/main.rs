@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     // Without a handler an interrupt still ends the program; what is half-written then stays under a hidden name.
     let _ = ctrlc::set_handler(|| {
         easyllp::abandon_unfinished_files();
-        eprintln!("\neasyllp: interrupted; nothing was written");
+        eprintln!("\neasyllp: interrupted");
         std::process::exit(INTERRUPTED);
     });
     let arguments = config::with_config(std::env::args_os().collect());

@@ -393,7 +393,9 @@ impl Task<'_> {
                 several => format!("penalty {} of {several}", place + 1),
             };
             let log = self.fit(&mut model, train, optimizer, &what, Some(&estimator))?;
-            let (epoch, figure) = log.best.expect("it was judged");
+            let Some((epoch, figure)) = log.best else {
+                bail!("no epoch has a Brier score on the held-out bags that is a number");
+            };
             if best.as_ref().is_none_or(|(least, _)| figure < *least) {
                 best = Some((figure, Chosen { scores: model.scores(self.rows)?, place, epoch }));
             }

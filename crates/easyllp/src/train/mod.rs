@@ -164,7 +164,7 @@ impl Trainer {
             adam.finish(candidate.parameters_mut());
             let figure = (judge.figure)(&candidate)?;
             // What is no number is not better.
-            if best.as_ref().is_none_or(|(_, least, _)| figure < *least) {
+            if figure < best.as_ref().map_or(f64::INFINITY, |(_, least, _)| *least) {
                 best = Some((epoch, figure, candidate));
             }
             let since = epoch - best.as_ref().map_or(0, |(epoch, ..)| *epoch);

@@ -301,7 +301,7 @@ fn a_judge_ends_training_with_the_best_epoch() {
         seed: 4,
     };
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
-    let mut figures = [5.0, f64::NAN, 3.0, 4.0, 3.5, 1.0].into_iter();
+    let mut figures = [f64::NAN, 5.0, 3.0, 4.0, f64::NAN, 1.0].into_iter();
     let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
     let judge = Judge { figure: &mut figure, patience: 2 };
     let mut watch = |_| ControlFlow::Continue(());
