@@ -7,6 +7,8 @@
 mod activation;
 mod adam;
 mod buffer;
+#[cfg(feature = "tables")]
+mod bytes;
 mod convolution;
 mod dropout;
 mod logistic;
@@ -23,6 +25,8 @@ pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
 pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
 pub(crate) use buffer::Buffer;
+#[cfg(feature = "tables")]
+pub(crate) use bytes::places_of;
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use logistic::{logistic_columns, logistic_losses};

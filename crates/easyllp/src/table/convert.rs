@@ -3,9 +3,11 @@
 use super::source::{Kind, ReadAs};
 use super::{Column, HashedText};
 use crate::error::{Error, Result};
+use crate::kernel::vectorised;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use ndarray::Array2;
@@ -16,10 +18,10 @@ use std::sync::Arc;
 pub(super) struct ColumnBuilder {
     name: String,
     kind: Kind,
-    so_far: SoFar,
+    pub(super) so_far: SoFar,
 }
 
-enum SoFar {
+pub(super) enum SoFar {
     Numbers(Vec<f64>),
     Lists { entries: Vec<f32>, width: usize },
     Text(Dictionary),
@@ -28,7 +30,7 @@ enum SoFar {
 
 /// Distinct values as they come up, and their places row by row.
 #[derive(Default)]
-struct Dictionary {
+pub(super) struct Dictionary {
     places: HashMap<String, u32>,
     codes: Vec<u32>,
 }
@@ -90,14 +92,20 @@ impl ColumnBuilder {
                 let array = if is_time { microseconds(array) } else { Ok(Arc::clone(array)) };
                 let array = array.and_then(|array| cast(&array, &DataType::Float64)).map_err(unreadable)?;
                 let array = array.as_primitive::<Float64Type>();
-                // Seconds since 1970, or since midnight.
-                let unit = if is_time { 1e6 } else { 1.0 };
                 let start = numbers.len();
-                numbers.extend(array.values().iter().map(|number| number / unit));
-                if let Some(is_there) = array.nulls() {
-                    for (number, is_there) in numbers[start..].iter_mut().zip(is_there) {
-                        *number = if is_there { *number } else { f64::NAN };
+                numbers.extend_from_slice(array.values());
+                let numbers = &mut numbers[start..];
+                if is_time {
+                    // Seconds since 1970, or since midnight.
+                    for number in &mut *numbers {
+                        *number /= 1e6;
                     }
+                }
+                if let Some(is_there) = array.nulls() {
+                    vectorised(
+                        #[inline(always)]
+                        || mark_missing(numbers, is_there),
+                    );
                 }
                 Ok(())
             }
@@ -133,6 +141,18 @@ impl Dictionary {
             next
         });
         self.codes.push(code);
+    }
+}
+
+/// Puts NaN where no number is.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
+fn mark_missing(numbers: &mut [f64], is_there: &NullBuffer) {
+    let bits = is_there.inner().bit_chunks();
+    for (numbers, bits) in numbers.chunks_mut(64).zip(bits.iter_padded()) {
+        for (place, number) in numbers.iter_mut().enumerate() {
+            *number = if bits >> place & 1 == 1 { *number } else { f64::NAN };
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::hashed::{AsIs, hash_of};
 use super::{Column, HashedText, Table};
 use crate::error::{Error, Result, check_length};
+use crate::kernel::vectorised;
 use crate::rows::Rows;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
@@ -133,8 +134,6 @@ impl Encoder {
 
     /// Features of a table's rows. Columns that the encoder does not know are passed over.
     pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
-        /// Rows filled at a time, column by column: few enough for their features to stay near the processor.
-        const BLOCK: usize = 256;
         let (n_dense, cardinalities) = self.shape();
         let (mut place, mut field) = (0, 0);
         let mut fillings = Vec::with_capacity(self.columns.len());
@@ -162,6 +161,9 @@ impl Encoder {
         }
     }
 }
+
+/// Rows filled at a time, column by column: few enough for their features to stay near the processor.
+const BLOCK: usize = 256;
 
 /// A column on its way into features: where from, how, and where to.
 enum Filling<'c> {
@@ -221,21 +223,24 @@ impl<'c> Filling<'c> {
         match self {
             Self::Numbers { values, mean, scale, flags_missing, place } => {
                 let values = &values[rows.clone()];
-                let mut is_finite = true;
-                for (feature, &value) in column(dense, *place).zip(values) {
-                    let number = standardised(value, *mean, *scale);
-                    *feature = if value.is_nan() { 0.0 } else { number };
-                    is_finite &= feature.is_finite();
+                // Side by side first, which is done in vectors; then each to its row.
+                let (mut features, mut flags) = ([0.0; BLOCK], [0.0; BLOCK]);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for ((feature, flag), &value) in features.iter_mut().zip(&mut flags).zip(values) {
+                            let number = standardised(value, *mean, *scale);
+                            *feature = if value.is_nan() { 0.0 } else { number };
+                            *flag = if value.is_nan() { 1.0 } else { 0.0 };
+                        }
+                    },
+                );
+                if let Some(row) = features.iter().position(|feature| !feature.is_finite()) {
+                    return Err((rows.start + row, values[row]));
                 }
+                column(dense, *place).zip(features).for_each(|(to, feature)| *to = feature);
                 if *flags_missing {
-                    for (flag, value) in column(dense, place + 1).zip(values) {
-                        *flag = f32::from(u8::from(value.is_nan()));
-                    }
-                }
-                if !is_finite {
-                    let features = dense.column(*place);
-                    let bad = features.iter().position(|feature| !feature.is_finite());
-                    return Err(bad.map_or((0, 0.0), |row| (rows.start + row, values[row])));
+                    column(dense, place + 1).zip(flags).for_each(|(to, flag)| *to = flag);
                 }
             }
             Self::Lists { values, means, scale, place } => {
@@ -356,7 +361,7 @@ fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<Co
     };
     Ok(match column {
         Column::Numeric(values) => {
-            let count = sum_of(values, |_| 1.0);
+            let count = values.iter().filter(|value| !value.is_nan()).count() as f64;
             let n_there = count.max(1.0);
             let mean = sum_of(values, |value| value) / n_there;
             let variance = sum_of(values, |value| (value - mean).powi(2)) / n_there;
@@ -405,11 +410,16 @@ fn sum_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     let of = |value: f64| if value.is_nan() { 0.0 } else { of(value) };
     let (eights, rest) = values.as_chunks::<8>();
     let mut sums = [0.0; 8];
-    for eight in eights {
-        for (sum, &value) in sums.iter_mut().zip(eight) {
-            *sum += of(value);
-        }
-    }
+    vectorised(
+        #[inline(always)]
+        || {
+            for eight in eights {
+                for (sum, &value) in sums.iter_mut().zip(eight) {
+                    *sum += of(value);
+                }
+            }
+        },
+    );
     sums.iter().sum::<f64>() + rest.iter().map(|&value| of(value)).sum::<f64>()
 }
 

@@ -42,11 +42,16 @@ impl HashedText {
         if self.values.is_none() {
             return self.hashes.extend(values.into_iter().map(hash_of));
         }
-        for value in values {
-            let hash = hash_of(value);
-            self.hashes.push(hash);
-            self.see(hash, value);
-        }
+        let mut adding = self.adding();
+        values.into_iter().for_each(|value| adding.push(value));
+    }
+
+    /// For rows that come one by one.
+    pub(super) fn adding(&mut self) -> Adding<'_> {
+        // No slot holds a hash that belongs there.
+        let mut recent = [0; SLOTS];
+        recent.iter_mut().zip(0..).for_each(|(hash, slot): (&mut u32, u32)| *hash = !slot);
+        Adding { text: self, recent }
     }
 
     /// Adds rows by their places in a dictionary; `None` is a missing value.
@@ -102,6 +107,27 @@ impl HashedText {
         values.entry(hash).or_insert_with(|| value.to_owned());
         if values.len() > Self::MOST_VALUES {
             self.values = None;
+        }
+    }
+}
+
+const SLOTS: usize = 1024;
+
+/// Adds rows to a column, with a memory for what it saw just before: most values of most columns come again soon.
+pub(super) struct Adding<'t> {
+    text: &'t mut HashedText,
+    /// By its lowest bits, the last hash that came.
+    recent: [u32; SLOTS],
+}
+
+impl Adding<'_> {
+    pub(super) fn push(&mut self, value: &str) {
+        let hash = hash_of(value);
+        self.text.hashes.push(hash);
+        let recent = &mut self.recent[hash as usize % SLOTS];
+        if *recent != hash {
+            *recent = hash;
+            self.text.see(hash, value);
         }
     }
 }

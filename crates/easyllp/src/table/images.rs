@@ -20,7 +20,7 @@ const CIFAR_PIXELS: usize = 3072;
 const IMAGES: usize = 4096;
 
 /// An IDX file of bytes: images (three dimensions) with the labels of the file beside it, or labels (one dimension).
-pub(super) fn read_idx(file: &Path, reader: Box<dyn Read>) -> Result<RecordBatch> {
+pub(super) fn read_idx(file: &Path, reader: Box<dyn Read + Send>) -> Result<RecordBatch> {
     let (shape, bytes) = idx(file, reader)?;
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn shape(field: &Field) -> Option<ImageShape> {
 }
 
 /// Shape and bytes of an IDX file.
-fn idx(file: &Path, mut reader: Box<dyn Read>) -> Result<(Vec<usize>, Vec<u8>)> {
+fn idx(file: &Path, mut reader: Box<dyn Read + Send>) -> Result<(Vec<usize>, Vec<u8>)> {
     let mut read = |n_bytes: usize| {
         let mut bytes = vec![0; n_bytes];
         reader.read_exact(&mut bytes).map_err(|_| bad(file, "it ends before its header does"))?;

@@ -28,6 +28,7 @@ pub use write::TableWriter;
 use crate::error::{Error, Result, check_length};
 use crate::rows::row_count;
 use ndarray::Array2;
+use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 
 /// A column: numbers, lists of numbers, or values out of a dictionary.
@@ -135,7 +136,9 @@ impl Table {
                 return Err(Error::ColumnTwice { column: name.clone() });
             }
             check_length("values in a column", n_rows, column.len())?;
-            column.check(name)?;
+        }
+        if let Some(error) = columns.par_iter().find_map_first(|(name, column)| column.check(name).err()) {
+            return Err(error);
         }
         Ok(Self { n_rows, columns })
     }

@@ -233,6 +233,13 @@ impl Source {
                 builder.reserve(n_rows);
             }
         }
+        if self.format == Format::Csv {
+            let places = self.places(columns)?;
+            for file in &self.files {
+                csv::read(file, &self.schema, &places, &mut builders)?;
+            }
+            return finish(builders, columns);
+        }
         for batch in self.batches(columns) {
             extend(&mut builders, &batch?, columns)?;
         }
@@ -246,14 +253,17 @@ impl Source {
         columns.iter().map(builder).collect()
     }
 
+    fn places(&self, columns: &[String]) -> Result<Vec<usize>> {
+        columns.iter().map(|name| self.schema.index_of(name).map_err(|_| self.lacks(name))).collect()
+    }
+
     fn open_file<'s>(
         &'s self,
         file: &'s Path,
         columns: &[String],
     ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + 's>> {
         let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
-        let place = |name: &String| self.schema.index_of(name).map_err(|_| self.lacks(name));
-        let places: Vec<usize> = columns.iter().map(place).collect::<Result<_>>()?;
+        let places = self.places(columns)?;
         Ok(match self.format {
             Format::Csv => Box::new(csv::batches(file, &self.schema, places)?),
             Format::Parquet => Box::new(parquet::batches(file, &places, &self.read_as)?),
@@ -349,13 +359,13 @@ fn merged(schema: &Schema, other: &Schema, file: &Path) -> Result<Schema> {
 }
 
 /// The bytes of a file, unpacked by its name.
-pub(super) fn unpacked(file: &Path) -> Result<Box<dyn Read>> {
-    let opened =
-        BufReader::with_capacity(1 << 20, File::open(file).map_err(|error| cannot_read(file, &error))?);
+pub(super) fn unpacked(file: &Path) -> Result<Box<dyn Read + Send>> {
+    let opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
+    let buffered = |opened| BufReader::with_capacity(1 << 20, opened);
     Ok(match file.extension().map(|extension| extension.to_string_lossy().to_lowercase()).as_deref() {
-        Some("gz") => Box::new(flate2::bufread::MultiGzDecoder::new(opened)),
+        Some("gz") => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(opened))),
         Some("zst") => {
-            Box::new(zstd::Decoder::with_buffer(opened).map_err(|error| cannot_read(file, &error))?)
+            Box::new(zstd::Decoder::with_buffer(buffered(opened)).map_err(|error| cannot_read(file, &error))?)
         }
         _ => Box::new(opened),
     })

@@ -1,11 +1,10 @@
 //! Bytes into blocks of whole records, and records into fields.
 
+use crate::kernel::places_of;
 use memchr::{memchr, memchr3_iter, memrchr};
 use std::borrow::Cow;
 use std::io::Read;
 
-/// Bytes read at a time.
-const BLOCK: usize = 1 << 20;
 /// No record is longer.
 const LONGEST: usize = 64 << 20;
 
@@ -14,12 +13,29 @@ const LONGEST: usize = 64 << 20;
 pub(super) enum Flaw {
     CannotRead(std::io::Error),
     TooLong,
+    /// A quote is open at the end of the file.
+    Open,
     NotText,
-    Fields { record: usize, found: usize },
-    Value { record: usize, place: usize, value: String },
+    Fields {
+        record: usize,
+        found: usize,
+    },
+    Value {
+        record: usize,
+        place: usize,
+        value: String,
+    },
 }
 
 impl Flaw {
+    /// The record it is in, if that is known.
+    pub(super) fn record(&self) -> Option<usize> {
+        match self {
+            Self::Fields { record, .. } | Self::Value { record, .. } => Some(*record),
+            Self::CannotRead(_) | Self::TooLong | Self::Open | Self::NotText => None,
+        }
+    }
+
     /// The same flaw, its record counted from further up.
     pub(super) fn after(self, n_records: usize) -> Self {
         match self {
@@ -33,29 +49,55 @@ impl Flaw {
 /// Cuts what it reads into blocks that end where a record does.
 pub(super) struct Blocks<R> {
     reader: R,
+    /// Bytes read at a time.
+    size: usize,
     /// The beginning of a record whose end is not read yet.
     rest: Vec<u8>,
     is_at_end: bool,
 }
 
 impl<R: Read> Blocks<R> {
-    pub(super) fn new(reader: R) -> Self {
-        Self { reader, rest: Vec::new(), is_at_end: false }
+    pub(super) fn new(reader: R, size: usize) -> Self {
+        Self { reader, size, rest: Vec::new(), is_at_end: false }
     }
 
-    /// Passes over the first record that is not empty: the header.
-    pub(super) fn skip_record(&mut self) -> Result<(), Flaw> {
+    /// Takes off the first record that is not empty, the header, and says what its fields are; none in an empty file.
+    pub(super) fn header(&mut self) -> Result<Vec<String>, Flaw> {
         while let Some(block) = self.next() {
             let mut block = block?;
-            let mut separators = Separators::new(&block);
-            if let Some(end) = separators.find(|&(end, is_line)| is_line && !is_blank(&block[..end])) {
-                block.drain(..=end.0);
-                block.append(&mut self.rest);
-                self.rest = block;
-                return Ok(());
+            let start = block.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(block.len());
+            let mut n_fields = 0;
+            let end = Separators::new(&block[start..]).find(|(_, is_line)| {
+                n_fields += 1;
+                *is_line
+            });
+            let Some((length, _)) = end else { continue };
+            let mut names = Vec::with_capacity(n_fields);
+            let header = Records::split(&block[start..=start + length], n_fields)?;
+            for place in 0..n_fields {
+                header.try_each(place, |_, name| {
+                    names.push(name.to_owned());
+                    Ok(())
+                })?;
+            }
+            block.drain(..=start + length);
+            block.append(&mut self.rest);
+            self.rest = block;
+            return Ok(names);
+        }
+        Ok(Vec::new())
+    }
+
+    /// At most so many blocks, and the flaw that follows them if one does.
+    pub(super) fn some(&mut self, most: usize) -> (Vec<Vec<u8>>, Option<Flaw>) {
+        let mut blocks = Vec::new();
+        for block in self.take(most) {
+            match block {
+                Ok(block) => blocks.push(block),
+                Err(flaw) => return (blocks, Some(flaw)),
             }
         }
-        Ok(())
+        (blocks, None)
     }
 
     /// Fills the block up to its size; it is at the end if there is no more.
@@ -82,7 +124,7 @@ impl<R: Read> Iterator for Blocks<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut block = std::mem::take(&mut self.rest);
-        let mut size = BLOCK;
+        let mut size = self.size;
         loop {
             if !self.is_at_end
                 && let Err(flaw) = self.fill(&mut block, size)
@@ -97,8 +139,8 @@ impl<R: Read> Iterator for Blocks<R> {
                     self.rest = block.split_off(end + 1);
                     return Some(Ok(block));
                 }
-                // What never ends is one record too long.
-                None if self.is_at_end || size >= LONGEST => return Some(Err(Flaw::TooLong)),
+                None if self.is_at_end => return Some(Err(Flaw::Open)),
+                None if size >= LONGEST => return Some(Err(Flaw::TooLong)),
                 None => size *= 2,
             }
         }
@@ -126,31 +168,22 @@ fn last_record_end(block: &[u8]) -> Option<usize> {
     Separators::new(block).filter(|(_, is_line)| *is_line).last().map(|(end, _)| end)
 }
 
-/// Commas and line ends, eight bytes at a time: where, and whether it is a line end.
+/// Commas and line ends, 64 bytes at a time: where, and whether it is a line end.
 fn separators(bytes: &[u8]) -> impl Iterator<Item = (usize, bool)> {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    // The high bit of each byte that is this one.
-    let is = |word: u64, byte: u8| {
-        let difference = word ^ (EACH * u64::from(byte));
-        !(((difference & LOW) + LOW) | difference | LOW)
-    };
-    let (words, rest) = bytes.as_chunks::<8>();
-    let in_words = words.iter().enumerate().flat_map(move |(place, word)| {
-        let word = u64::from_le_bytes(*word);
-        let lines = is(word, b'\n');
-        let mut hits = is(word, b',') | lines;
+    let (whole, rest) = bytes.as_chunks::<64>();
+    let mut last = [0; 64];
+    last[..rest.len()].copy_from_slice(rest);
+    whole.iter().copied().chain([last]).enumerate().flat_map(|(place, chunk)| {
+        let lines = places_of(b'\n', &chunk);
+        let mut hits = places_of(b',', &chunk) | lines;
         std::iter::from_fn(move || {
             let bit = hits.trailing_zeros();
             (hits != 0).then(|| {
                 hits &= hits - 1;
-                (place * 8 + bit as usize / 8, lines >> bit & 1 == 1)
+                (place * 64 + bit as usize, lines >> bit & 1 == 1)
             })
         })
-    });
-    let start = words.len() * 8;
-    let in_rest = rest.iter().enumerate().filter(|(_, byte)| matches!(byte, b',' | b'\n'));
-    in_words.chain(in_rest.map(move |(place, byte)| (start + place, *byte == b'\n')))
+    })
 }
 
 /// Commas and line ends that are not in quotes: where, and whether it is a line end.
@@ -199,7 +232,7 @@ impl Iterator for Separators<'_> {
 
 /// Records of a block, each of the same number of fields.
 pub(super) struct Records<'b> {
-    bytes: &'b [u8],
+    text: &'b str,
     n_fields: usize,
     has_quotes: bool,
     /// Where each record starts.
@@ -211,8 +244,9 @@ pub(super) struct Records<'b> {
 impl<'b> Records<'b> {
     /// Finds the fields; lines without anything are passed over.
     pub(super) fn split(bytes: &'b [u8], n_fields: usize) -> Result<Self, Flaw> {
+        let text = std::str::from_utf8(bytes).map_err(|_| Flaw::NotText)?;
         let has_quotes = memchr(b'"', bytes).is_some();
-        let mut records = Self { bytes, n_fields, has_quotes, starts: Vec::new(), ends: Vec::new() };
+        let mut records = Self { text, n_fields, has_quotes, starts: Vec::new(), ends: Vec::new() };
         if has_quotes {
             records.collect(Separators::new(bytes))?;
         } else {
@@ -224,7 +258,7 @@ impl<'b> Records<'b> {
     #[expect(clippy::cast_possible_truncation, reason = "no block is longer than a record may be, 64 MB")]
     fn collect(&mut self, separators: impl Iterator<Item = (usize, bool)>) -> Result<(), Flaw> {
         // Shorter fields than this on average are rare.
-        self.ends.reserve(self.bytes.len() / 4);
+        self.ends.reserve(self.text.len() / 4);
         let (mut start, mut first_field) = (0, 0);
         for (end, is_line) in separators {
             self.ends.push(end as u32);
@@ -232,7 +266,7 @@ impl<'b> Records<'b> {
                 continue;
             }
             let found = self.ends.len() - first_field;
-            if found == 1 && is_blank(&self.bytes[start..end]) {
+            if found == 1 && is_blank(&self.text.as_bytes()[start..end]) {
                 self.ends.pop();
             } else if found == self.n_fields {
                 self.starts.push(start as u32);
@@ -253,42 +287,37 @@ impl<'b> Records<'b> {
     pub(super) fn try_each<E>(
         &self,
         place: usize,
-        mut take: impl FnMut(usize, &[u8]) -> Result<(), E>,
+        mut take: impl FnMut(usize, &str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_last = place + 1 == self.n_fields;
-        let records = self.ends.chunks_exact(self.n_fields).zip(&self.starts);
-        for (record, (ends, &first)) in records.enumerate() {
+        let records = self.ends.chunks_exact(self.n_fields).zip(&self.starts).enumerate();
+        let mut fields = records.map(|(record, (ends, &first))| {
             let start = if place == 0 { first } else { ends[place - 1] + 1 };
-            let mut field = &self.bytes[start as usize..ends[place] as usize];
-            if is_last {
-                field = field.strip_suffix(b"\r").unwrap_or(field);
-            }
-            if self.has_quotes {
-                take(record, &unquoted(field))?;
-            } else {
-                take(record, field)?;
-            }
+            (record, &self.text[start as usize..ends[place] as usize])
+        });
+        let is_last = place + 1 == self.n_fields;
+        if !is_last && !self.has_quotes {
+            return fields.try_for_each(|(record, field)| take(record, field));
         }
-        Ok(())
+        fields.try_for_each(|(record, field)| {
+            let field = if is_last { field.strip_suffix('\r').unwrap_or(field) } else { field };
+            take(record, &unquoted(field))
+        })
     }
 }
 
 /// What a field says, once its quotes are taken off.
-fn unquoted(field: &[u8]) -> Cow<'_, [u8]> {
-    let Some(inner) = field.strip_prefix(b"\"") else { return Cow::Borrowed(field) };
-    let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
-    if memchr(b'"', inner).is_none() {
+fn unquoted(field: &str) -> Cow<'_, str> {
+    let Some(inner) = field.strip_prefix('"') else { return Cow::Borrowed(field) };
+    let inner = inner.strip_suffix('"').unwrap_or(inner);
+    if !inner.contains('"') {
         return Cow::Borrowed(inner);
     }
-    let mut plain = Vec::with_capacity(inner.len());
     let mut is_second = false;
-    for &byte in inner {
-        is_second = byte == b'"' && !is_second;
-        if !is_second {
-            plain.push(byte);
-        }
-    }
-    Cow::Owned(plain)
+    let kept = inner.chars().filter(|&letter| {
+        is_second = letter == '"' && !is_second;
+        !is_second
+    });
+    Cow::Owned(kept.collect())
 }
 
 #[cfg(test)]
@@ -301,7 +330,7 @@ mod tests {
         let mut columns: Vec<Vec<String>> = vec![Vec::new(); n_fields];
         for (place, column) in columns.iter_mut().enumerate() {
             records.try_each(place, |_, field| {
-                column.push(String::from_utf8(field.to_vec()).unwrap());
+                column.push(field.to_owned());
                 Ok(())
             })?;
         }
@@ -319,21 +348,21 @@ mod tests {
 
     #[test]
     fn blocks_end_where_records_do() {
-        let mut blocks = Blocks::new(&b"\nh,i\n\"a\nb\",c\nd,e"[..]);
-        blocks.skip_record().unwrap();
+        let mut blocks = Blocks::new(&b"\nh,i\n\"a\nb\",c\nd,e"[..], 1 << 20);
+        assert_eq!(blocks.header().unwrap(), ["h", "i"]);
         let rest: Vec<Vec<u8>> = blocks.map(Result::unwrap).collect();
         assert_eq!(rest, [b"\"a\nb\",c\nd,e\n".to_vec()]);
         // A long file in many blocks: nothing is lost, nothing is cut.
         let line = format!("\"{}\n\",{}\n", "x".repeat(700), "y".repeat(900));
-        let text = line.repeat(2 * BLOCK / line.len() + 10);
-        let blocks: Vec<Vec<u8>> = Blocks::new(text.as_bytes()).map(Result::unwrap).collect();
+        let text = line.repeat((2 << 20) / line.len() + 10);
+        let blocks: Vec<Vec<u8>> = Blocks::new(text.as_bytes(), 1 << 20).map(Result::unwrap).collect();
         assert!(blocks.len() > 2 && blocks.iter().all(|block| block.len() % line.len() == 0));
         assert_eq!(blocks.concat(), text.as_bytes());
         let cut: Vec<&[u8]> = pieces(text.as_bytes()).collect();
         assert!(cut.len() > 12 && cut.iter().all(|piece| piece.len() % line.len() == 0));
         assert_eq!(cut.concat(), text.as_bytes());
         let endless = [b"\"".to_vec(), vec![b'z'; 100]].concat();
-        assert!(matches!(Blocks::new(&endless[..]).next(), Some(Err(Flaw::TooLong))));
+        assert!(matches!(Blocks::new(&endless[..], 1 << 20).next(), Some(Err(Flaw::Open))));
     }
 
     proptest! {
@@ -347,15 +376,15 @@ mod tests {
 
         /// Without quotes both ways to find separators agree.
         #[test]
-        fn eight_at_a_time_finds_the_same(bytes in prop::collection::vec(prop::sample::select(b"a,\n-\x0b\xac\x8a".to_vec()), 0..60)) {
+        fn many_at_a_time_finds_the_same(bytes in prop::collection::vec(prop::sample::select(b"a,\n-\x0b\xac\x8a".to_vec()), 0..200)) {
             prop_assert_eq!(separators(&bytes).collect::<Vec<_>>(), Separators::new(&bytes).collect::<Vec<_>>());
         }
 
         /// Whatever the bytes, reading ends, and does not panic.
         #[test]
         fn any_bytes_end(bytes in prop::collection::vec(prop::sample::select(b"a,\"\n\r\xff".to_vec()), 0..60)) {
-            let mut blocks = Blocks::new(&bytes[..]);
-            let _ = blocks.skip_record();
+            let mut blocks = Blocks::new(&bytes[..], 1 << 20);
+            let _ = blocks.header();
             for block in blocks.take(100) {
                 let Ok(block) = block else { break };
                 for piece in pieces(&block) {

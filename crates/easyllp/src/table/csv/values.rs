@@ -1,6 +1,8 @@
-//! Fields into Arrow's arrays.
+//! Fields into columns, and into Arrow's arrays.
 
 use super::records::{Flaw, Records, pieces};
+use crate::table::convert::{ColumnBuilder, SoFar};
+use crate::table::source::Kind;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
@@ -28,6 +30,37 @@ pub(super) fn batch(block: Vec<u8>, schema: &Schema, places: &[usize]) -> Result
         columns.push(array);
     }
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("columns of one length"))
+}
+
+/// Adds what the fields at one place say to a column whose fields are of this type.
+pub(super) fn extend(
+    column: &mut ColumnBuilder,
+    records: &Records,
+    place: usize,
+    data_type: &DataType,
+) -> Result<(), Flaw> {
+    let is_number = matches!(Kind::of(data_type), Some(Kind::Integer | Kind::Number));
+    match &mut column.so_far {
+        SoFar::Numbers(numbers) if is_number => records.try_each(place, |record, field| {
+            let number = if is_missing(field) { Some(f64::NAN) } else { number(field) };
+            numbers.push(number.ok_or_else(|| Flaw::Value { record, place, value: field.to_owned() })?);
+            Ok(())
+        }),
+        SoFar::Hashed(text) => {
+            let mut text = text.adding();
+            records.try_each(place, |_, field| {
+                text.push(if is_missing(field) { "" } else { field });
+                Ok(())
+            })
+        }
+        _ => {
+            let mut builder = Builder::new(data_type, place);
+            builder.extend(records)?;
+            let array = builder.finish(data_type)?;
+            column.extend(&array).expect("an array of the column's kind");
+            Ok(())
+        }
+    }
 }
 
 /// A column as it grows.
@@ -85,8 +118,7 @@ impl Builder {
                     Some(number) => number,
                     None if !is_value => 0.0,
                     None => {
-                        let value = String::from_utf8_lossy(field).into_owned();
-                        return Err(Flaw::Value { record, place, value });
+                        return Err(Flaw::Value { record, place, value: field.to_owned() });
                     }
                 });
                 Ok(())
@@ -95,7 +127,7 @@ impl Builder {
                 let is_value = !is_missing(field);
                 is_there.append(is_value);
                 if is_value {
-                    bytes.extend_from_slice(field);
+                    bytes.extend_from_slice(field.as_bytes());
                 }
                 offsets.push(i32::try_from(bytes.len()).map_err(|_| Flaw::TooLong)?);
                 Ok(())
@@ -136,38 +168,39 @@ fn widened(numbers: &[i64]) -> Vec<f64> {
     numbers.iter().map(|&number| number as f64).collect()
 }
 
-fn is_missing(field: &[u8]) -> bool {
+pub(super) fn is_missing(field: &str) -> bool {
     // The length settles nearly all.
     match field.len() {
         0 => true,
-        2..=4 => matches!(field, b"NA" | b"N/A" | b"NaN" | b"nan" | b"null" | b"NULL" | b"None"),
+        2..=4 => matches!(field, "NA" | "N/A" | "NaN" | "nan" | "null" | "NULL" | "None"),
         _ => false,
     }
 }
 
 /// Digits with a minus or without.
-fn whole_number(field: &[u8]) -> Option<i64> {
-    let digits = field.strip_prefix(b"-").unwrap_or(field);
+pub(super) fn whole_number(field: &str) -> Option<i64> {
+    let digits = field.strip_prefix('-').unwrap_or(field).as_bytes();
     // So many digits do not overflow; longer ones go the slow way.
     if digits.is_empty() || digits.len() > 18 {
-        return std::str::from_utf8(field).ok()?.parse().ok();
+        return field.parse().ok();
     }
     let mut number = 0;
     for &digit in digits {
         if !digit.is_ascii_digit() {
-            return std::str::from_utf8(field).ok()?.parse().ok();
+            return field.parse().ok();
         }
         number = number * 10 + i64::from(digit - b'0');
     }
     Some(if digits.len() < field.len() { -number } else { number })
 }
 
-fn number(field: &[u8]) -> Option<f64> {
+pub(super) fn number(field: &str) -> Option<f64> {
     /// Up to here every whole number is an f64.
     const EXACT: u64 = 1 << 53;
     match whole_number(field) {
         Some(number) if number != 0 && number.unsigned_abs() <= EXACT => Some(number as f64),
-        _ => std::str::from_utf8(field).ok()?.trim().parse().ok(),
+        _ if field == "0" => Some(0.0),
+        _ => field.trim().parse().ok(),
     }
 }
 
@@ -194,9 +227,9 @@ mod tests {
             "4x",
             "18446744073709551616",
         ] {
-            assert_eq!(whole_number(text.as_bytes()), text.parse().ok(), "{text}");
+            assert_eq!(whole_number(text), text.parse().ok(), "{text}");
             let expected: Option<f64> = text.trim().parse().ok();
-            assert_eq!(number(text.as_bytes()).map(f64::to_bits), expected.map(f64::to_bits), "{text}");
+            assert_eq!(number(text).map(f64::to_bits), expected.map(f64::to_bits), "{text}");
         }
     }
 
