@@ -102,7 +102,7 @@ fn add(
             }
         }
     }
-    let flaws = columns.par_iter_mut().zip(places).filter_map(|(column, &place)| {
+    let flaws = columns.par_iter_mut().zip(places).with_max_len(1).filter_map(|(column, &place)| {
         let data_type = schema.field(place).data_type();
         sound.iter().find_map(|(n_before, records)| {
             Some(values::extend(column, records, place, data_type).err()?.after(*n_before))
