@@ -1,9 +1,10 @@
-//! Log loss, Brier score and accuracy: from bags, and true where labels are given.
+//! How good a model is: from bags, and in truth where labels are given.
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
-use easyllp::{Bags, Estimate, Estimator, Link, Predictions, metrics};
-use ndarray::{Array2, Axis};
+use easyllp::estimate::{AtThreshold, Calibration, Confusion, LiftRow};
+use easyllp::{Bags, Estimate, Estimator, Link, Partition, Predictions};
+use ndarray::Array2;
 use serde::Serialize;
 
 /// A figure of rows, as bags tell it and as labels do.
@@ -15,6 +16,17 @@ pub(crate) struct Figure {
     pub(crate) truth: Option<f64>,
 }
 
+/// What curves and tables show beyond single figures; for two classes.
+#[derive(Debug, Serialize)]
+pub(crate) struct Curves {
+    /// Decisions at thresholds: the ROC curve, and precision against recall.
+    pub(crate) thresholds: Vec<AtThreshold>,
+    /// Where scores give probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) calibration: Option<Calibration>,
+    pub(crate) lift: Vec<LiftRow>,
+}
+
 /// The figures of scores, from bags and, given the labels of all rows, in truth: of the rows that are in bags.
 pub(crate) fn figures(
     scores: &Array2<f32>,
@@ -23,29 +35,65 @@ pub(crate) fn figures(
     labels: Option<&[u32]>,
 ) -> Result<Vec<Figure>> {
     let predictions = &Predictions::new(scores.view(), link)?;
-    let estimator = Estimator::new(bags)?;
-    let members: Vec<usize> = bags.rows().into_iter().map(|row| row as usize).collect();
-    let of_members = labels.map(|labels| {
-        let labels: Vec<u32> = members.iter().map(|&row| labels[row]).collect();
-        (scores.select(Axis(0), &members), labels)
-    });
-    let truth = |of: fn(&Predictions, &[u32]) -> easyllp::Result<f64>| {
-        let of_members = of_members.as_ref();
-        of_members.map(|(scores, labels)| of(&Predictions::new(scores.view(), link)?, labels)).transpose()
+    let truth = labels.map(|labels| of_bags(predictions, link, &single_rows(bags, labels)?)).transpose()?;
+    let from_bags = of_bags(predictions, link, bags)?;
+    let figure = |(place, (name, from_bags)): (usize, (&'static str, Estimate))| {
+        let truth = truth.as_ref().and_then(|truth| truth.get(place)).map(|(_, estimate)| estimate.value);
+        Figure { name, from_bags, truth }
     };
-    Ok(vec![
-        Figure {
-            name: "log loss",
-            from_bags: estimator.log_loss(predictions)?,
-            truth: truth(metrics::log_loss)?,
-        },
-        Figure { name: "Brier", from_bags: estimator.brier(predictions)?, truth: truth(metrics::brier)? },
-        Figure {
-            name: "accuracy",
-            from_bags: estimator.accuracy(predictions)?,
-            truth: truth(metrics::accuracy)?,
-        },
-    ])
+    Ok(from_bags.into_iter().enumerate().map(figure).collect())
+}
+
+/// Bags of one row each, from which every estimate is the truth.
+pub(crate) fn single_rows(bags: &Bags, labels: &[u32]) -> easyllp::Result<Bags> {
+    let partition = Partition::new(bags.n_rows(), bags.rows().into_iter().map(|row| [row]))?;
+    Bags::from_labels(partition, labels, bags.n_classes())
+}
+
+fn of_bags(
+    predictions: &Predictions,
+    link: Link,
+    bags: &Bags,
+) -> easyllp::Result<Vec<(&'static str, Estimate)>> {
+    let estimator = Estimator::new(bags)?;
+    let mut figures = Vec::new();
+    if link != Link::Margin {
+        figures.push(("log loss", estimator.log_loss(predictions)?));
+        figures.push(("Brier", estimator.brier(predictions)?));
+    }
+    figures.push(("accuracy", estimator.accuracy(predictions)?));
+    let pooled = bags.pooled_proportions();
+    if pooled.iter().all(|&share| share > 0.0) {
+        if bags.n_classes() == 2 {
+            figures.push(("AUC", estimator.auc(predictions)?));
+            let AtThreshold { recall, precision, f1, .. } =
+                estimator.at_threshold(predictions, just_above(link))?;
+            figures.extend(precision.map(|precision| ("precision", precision)));
+            figures.extend([("recall", recall), ("F1", f1)]);
+        }
+        figures.push(("balanced accuracy", estimator.confusion(predictions)?.balanced_accuracy));
+    }
+    Ok(figures)
+}
+
+/// The lowest score that is taken for class 1.
+fn just_above(link: Link) -> f64 {
+    let middle: f64 = if link == Link::Identity { 0.5 } else { 0.0 };
+    middle.next_up()
+}
+
+/// Curves of a task of two classes.
+pub(crate) fn curves(predictions: &Predictions, link: Link, bags: &Bags) -> Result<Curves> {
+    /// Points of a curve.
+    const POINTS: usize = 100;
+    const GROUPS: usize = 10;
+    let estimator = Estimator::new(bags)?;
+    let has_probabilities = link != Link::Margin;
+    Ok(Curves {
+        thresholds: estimator.curve(predictions, POINTS)?,
+        calibration: has_probabilities.then(|| estimator.calibration(predictions, GROUPS)).transpose()?,
+        lift: estimator.lift(predictions, GROUPS)?,
+    })
 }
 
 /// The figures as a table for people.
@@ -67,7 +115,62 @@ pub(crate) fn table(figures: &[Figure]) -> Table {
         cells.extend(truth.map(|truth| format!("{truth:.3}")));
         table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(1) {
+    right_aligned(table, 1)
+}
+
+/// Groups of rows by their probability, as a table for people.
+pub(crate) fn calibration_table(calibration: &Calibration) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["share of rows", "predicted", "from bags", "95 % interval"]);
+    for group in &calibration.groups {
+        table.add_row([
+            format!("{:.3}", group.share),
+            format!("{:.3}", group.predicted),
+            format!("{:.3}", group.observed.value),
+            format!("{:.3} to {:.3}", group.observed.low, group.observed.high),
+        ]);
+    }
+    right_aligned(table, 0)
+}
+
+/// The best-scored rows, as a table for people.
+pub(crate) fn lift_table(lift: &[LiftRow]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["best-scored rows", "lift", "95 % interval", "of all positives", "95 % interval"]);
+    for row in lift {
+        table.add_row([
+            format!("{:.3}", row.selected),
+            format!("{:.2}", row.lift.value),
+            format!("{:.2} to {:.2}", row.lift.low, row.lift.high),
+            format!("{:.3}", row.captured.value),
+            format!("{:.3} to {:.3}", row.captured.low, row.captured.high),
+        ]);
+    }
+    right_aligned(table, 0)
+}
+
+/// True classes against decisions, as a table for people.
+pub(crate) fn confusion_table(confusion: &Confusion, classes: &[String]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(
+        std::iter::once("class, taken for".to_owned())
+            .chain(classes.iter().cloned())
+            .chain(["recall".into()]),
+    );
+    for ((class, line), recall) in classes.iter().zip(&confusion.shares).zip(&confusion.recalls) {
+        let mut cells = vec![class.clone()];
+        cells.extend(line.iter().map(|share| format!("{:.3}", share.value)));
+        cells.push(recall.map_or_else(String::new, |recall| format!("{:.3}", recall.value)));
+        table.add_row(cells);
+    }
+    right_aligned(table, 1)
+}
+
+fn right_aligned(mut table: Table, from: usize) -> Table {
+    for column in table.column_iter_mut().skip(from) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

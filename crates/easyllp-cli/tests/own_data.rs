@@ -102,7 +102,7 @@ fn adult_is_learnt_from_bags() {
             ),
         );
         let figures: serde_json::Value = serde_json::from_str(&report).expect("JSON");
-        for figure in figures.as_array().expect("figures") {
+        for figure in figures["figures"].as_array().expect("figures") {
             let [low, high] = ["low", "high"].map(|end| figure["from_bags"][end].as_f64().expect("a number"));
             let truth = figure["true"].as_f64().expect("a number");
             assert!((low..=high).contains(&truth), "k = {k}: {figure:#}");

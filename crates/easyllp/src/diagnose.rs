@@ -27,7 +27,7 @@ mod dealing;
 use crate::bags::{Bags, Noise};
 use crate::classes::columns;
 use crate::error::{Error, Result};
-use crate::estimate::{Estimate, Estimator};
+use crate::estimate::{Estimate, Estimator, Form};
 use crate::seed::{Stream, stream};
 use dealing::{Dealer, Dealing};
 use ndarray::{Array2, ArrayView2};
@@ -164,7 +164,7 @@ pub fn prior_interval(bags: &Bags, class: usize, level: f64) -> Result<Estimate>
     let squares: f64 =
         counts.column(class).iter().zip(bags.sizes()).map(influence).map(|phi| phi * phi).sum();
     let standard_error = (n_bags / (n_bags - 1.0) * squares).sqrt();
-    Ok(estimator.t_interval(share, standard_error).clipped(0.0, 1.0))
+    Ok(estimator.t_interval(share, standard_error, Form::Mean).clipped(0.0, 1.0))
 }
 
 /// The random numbers of one draw: far enough apart in the stream that no draw reaches the next one's, so that threads

@@ -135,6 +135,10 @@ pub enum Error {
     LabelOutOfRange { row: usize, label: u32, n_classes: usize },
     #[error("{what} needs at least {needed} bags, got {got}")]
     TooFewBags { what: &'static str, needed: usize, got: usize },
+    #[error("{what} needs rows of both classes, but by their counts the bags hold one only")]
+    OneClass { what: &'static str },
+    #[error("this is for two classes, and there are {n_classes}")]
+    TwoClassesOnly { n_classes: usize },
 
     // Correction
     #[error("class {class} has prior {value}: a prior lies in 0 to 1")]

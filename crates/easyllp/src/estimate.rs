@@ -14,7 +14,24 @@
 //! mean zero leaves the first unbiased; from the second, the squares of declared noise are taken off.
 //!
 //! The squared form is the strong one: with q the model's probability it is the Brier score, with q its decision (and
-//! half the sum) the error. Standard errors come from how the bags' own contributions differ.
+//! half the sum) the error. For a weak model and rare positives the first may be better, with the model's probability as
+//! control. Of the two, the one is given whose standard error will be smaller if the model's probabilities hold, and [`Form`]
+//! says which: a choice by what the counts turn out to be would spoil both. Standard errors come from how the bags' own
+//! contributions differ.
+//!
+//! Rates, curves and ranks are made of means of y_c·w: w says which rows are selected, or is a row's rank. Their standard errors
+//! follow by derivatives from those of the means.
+
+mod confusion;
+mod groups;
+mod joint;
+mod ranks;
+mod statistic;
+mod threshold;
+
+pub use confusion::Confusion;
+pub use groups::{Calibration, CalibrationGroup, LiftRow};
+pub use threshold::AtThreshold;
 
 use crate::bags::Bags;
 use crate::error::{Error, Result};
@@ -23,6 +40,7 @@ use crate::predictions::{Predictions, Reader};
 use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
 use serde::Serialize;
+use statistic::Statistic;
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 /// What an interval is to cover.
@@ -33,6 +51,29 @@ pub enum Scope {
     Population,
     /// The mean over these very rows: only the dealing into bags, and noise, is chance.
     TheseRows,
+}
+
+/// What an estimate is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// A mean over rows, or a function of such means.
+    Mean,
+    /// Squares of bags' residuals.
+    Squares,
+}
+
+/// A figure by which two models may be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Mean −log probability of the true class.
+    LogLoss,
+    /// Mean squared difference of probability and truth.
+    Brier,
+    /// Share of wrong decisions.
+    Error,
+    /// The area under the ROC curve.
+    Auc,
 }
 
 /// An estimate with its standard error and interval.
@@ -46,6 +87,8 @@ pub struct Estimate {
     pub low: f64,
     /// The interval's upper end, likewise.
     pub high: f64,
+    /// What it is made of.
+    pub form: Form,
 }
 
 impl Estimate {
@@ -133,33 +176,143 @@ impl<'b> Estimator<'b> {
                 line.q.iter_mut().enumerate().for_each(|(class, value)| *value = q(row, class));
             },
         );
-        self.mean_of(&sums)
+        self.estimate_mean(&sums)
     }
 
     /// Mean −log probability of the true class, with the model's own probability as control.
     pub fn log_loss(&self, predictions: &Predictions) -> Result<Estimate> {
+        Ok(self.estimate(&self.log_loss_statistic(predictions)?, 0.0, f64::INFINITY))
+    }
+
+    fn log_loss_statistic(&self, predictions: &Predictions) -> Result<Statistic> {
         predictions.check(self.bags)?;
         predictions.check_probabilities()?;
         let sums = self.sums_of(predictions, |reader, place, line| {
             reader.probabilities_and_log_losses(place, line.q, line.g);
         });
-        Ok(self.mean_of(&sums).clipped(0.0, f64::INFINITY))
+        Ok(self.mean_of(&sums))
     }
 
     /// Mean squared difference of probability and truth: of class 1 for two classes, else summed over the classes.
     pub fn brier(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
         predictions.check_probabilities()?;
-        let sums = self.sums_of(predictions, |reader, place, line| reader.probabilities(place, line.q));
         let share = brier_share(self.bags.n_classes());
-        Ok(self.squared_form(&sums, share).clipped(0.0, 2.0 * share))
+        let outlook = self.outlook(predictions, |q, _| (q * (1.0 - q), 1.0 - 2.0 * q));
+        let estimate = if outlook.favours_mean() {
+            self.estimate_mean(&self.sums_of(predictions, |reader, place, line| {
+                reader.probabilities(place, line.q);
+                let all: f64 = line.q.iter().map(|q| q * q).sum();
+                // Σ_d (1[c = d] − q_d)²
+                line.g.iter_mut().zip(&*line.q).for_each(|(g, q)| *g = share * (all + 1.0 - 2.0 * q));
+            }))
+        } else {
+            self.squares_interval(&self.brier_squares(predictions)?)
+        };
+        Ok(estimate.clipped(0.0, 2.0 * share))
+    }
+
+    fn brier_squares(&self, predictions: &Predictions) -> Result<Squares> {
+        predictions.check(self.bags)?;
+        predictions.check_probabilities()?;
+        let sums = self.sums_of(predictions, |reader, place, line| reader.probabilities(place, line.q));
+        Ok(self.squares_of(&sums, brier_share(self.bags.n_classes())))
     }
 
     /// Share of rows whose class the scores do not speak for.
     pub fn error(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
+        let decides_by_probability = predictions.check_probabilities().is_ok();
+        let expected =
+            |q: f64, decision: f64| (if decision > 0.5 { 1.0 - q } else { q }, 1.0 - 2.0 * decision);
+        let estimate = if decides_by_probability && self.outlook(predictions, expected).favours_mean() {
+            self.estimate_mean(&self.sums_of(predictions, |reader, place, line| {
+                reader.decision(place, line.g);
+                line.g.iter_mut().for_each(|g| *g = 1.0 - *g);
+                reader.probabilities(place, line.q);
+            }))
+        } else {
+            self.squares_interval(&self.error_squares(predictions)?)
+        };
+        Ok(estimate.clipped(0.0, 1.0))
+    }
+
+    fn estimate_mean(&self, sums: &Sums) -> Estimate {
+        self.estimate(&self.mean_of(sums), f64::NEG_INFINITY, f64::INFINITY)
+    }
+
+    /// What the two forms of a figure of two classes will vary by, if the model's probabilities hold. `of_row` has the figure
+    /// that is expected of a row and what it would differ by between the classes, given probability and decision of class 1.
+    /// Nothing here depends on which row is in which bag, so that the choice leaves both forms unbiased.
+    fn outlook(&self, predictions: &Predictions, of_row: impl Fn(f64, f64) -> (f64, f64) + Sync) -> Outlook {
+        let bags = self.bags;
+        if bags.n_classes() != 2 {
+            return Outlook::default();
+        }
+        let sums = self.sums_of(predictions, |reader, place, line| {
+            reader.decision(place, line.g);
+            reader.probabilities(place, line.q);
+            let (q, decision) = (line.q[1], line.g[1]);
+            let (expected, difference) = of_row(q, decision);
+            // Σ q·g, Σ g, Σ g, Σ q, Σ q of what is filled in are means of five kinds below.
+            (line.q[0], line.q[1]) = (q * (1.0 - q), difference * difference);
+            (line.g[0], line.g[1]) = (expected, difference);
+        });
+        let n_rows = bags.n_members() as f64;
+        let mean = |of: &Array2<f64>, place: usize| of.column(place).sum() / n_rows;
+        let (chance, figure, difference) = (mean(&sums.q, 0), mean(&sums.g, 0), mean(&sums.g, 1));
+        let spread = mean(&sums.q, 1) - difference * difference;
+        let n_bags = bags.n_bags() as f64;
+        let mut outlook = Outlook::default();
+        for (bag, size) in bags.sizes().enumerate() {
+            let k = size as f64;
+            let noise = bags.count_variance(bag) / k;
+            // Squares of few rows vary as those rows do, squares of many as normal ones.
+            outlook.squares += (2.0 * (1.0 - 1.0 / k) * (figure + noise).powi(2) + figure / k) / n_bags;
+            outlook.mean += ((chance + noise) * spread * (1.0 - 1.0 / k) + figure / k) / n_bags;
+        }
+        outlook
+    }
+
+    fn error_squares(&self, predictions: &Predictions) -> Result<Squares> {
+        predictions.check(self.bags)?;
         let sums = self.sums_of(predictions, |reader, place, line| reader.decision(place, line.q));
-        Ok(self.squared_form(&sums, 0.5).clipped(0.0, 1.0))
+        Ok(self.squares_of(&sums, 0.5))
+    }
+
+    /// A figure of the first model less that of the second, on the same bags: what both have in common falls out, so that
+    /// small differences are seen.
+    ///
+    /// ```
+    /// use easyllp::estimate::Metric;
+    /// use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+    /// use ndarray::Array2;
+    ///
+    /// let labels: Vec<u32> = (0..3000).map(|row| row % 2).collect();
+    /// let scores = |wrong: usize| {
+    ///     Array2::from_shape_fn((3000, 1), move |(row, _)| {
+    ///         if (row % 2 == 1) == ((row / 2) % wrong != 0) { 1.0_f32 } else { -1.0 }
+    ///     })
+    /// };
+    /// let (good, better) = (scores(5), scores(10)); // one in 5 wrong, one in 10
+    /// let predictions = |scores| Predictions::new(scores, Link::Logit);
+    /// let bags = Bags::from_labels(bagging::random(3000, &bagging::Sizes::Fixed(10), 1)?, &labels, 2)?;
+    /// let (good, better) = (predictions(good.view())?, predictions(better.view())?);
+    /// let difference = Estimator::new(&bags)?.difference(Metric::Error, &good, &better)?;
+    /// assert!(difference.covers(0.1) && difference.low > 0.0);
+    /// # Ok::<(), easyllp::Error>(())
+    /// ```
+    pub fn difference(&self, metric: Metric, first: &Predictions, second: &Predictions) -> Result<Estimate> {
+        let of = |predictions: &Predictions| {
+            Ok::<_, Error>(match metric {
+                Metric::LogLoss => self.log_loss_statistic(predictions)?,
+                Metric::Brier => self.brier_squares(predictions)?.statistic,
+                Metric::Error => self.error_squares(predictions)?.statistic,
+                Metric::Auc => self.auc_statistic(predictions)?,
+            })
+        };
+        let difference = of(first)?.minus(&of(second)?);
+        Ok(self.estimate(&difference, f64::NEG_INFINITY, f64::INFINITY))
     }
 
     /// Share of rows whose class the scores speak for.
@@ -229,7 +382,7 @@ impl<'b> Estimator<'b> {
         sums
     }
 
-    fn mean_of(&self, sums: &Sums) -> Estimate {
+    fn mean_of(&self, sums: &Sums) -> Statistic {
         let bags = self.bags;
         let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
         let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
@@ -258,17 +411,13 @@ impl<'b> Estimator<'b> {
             let of_bags = covariances[bag] - covariance / n_bags;
             if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
         };
-        let mut variance =
-            n_bags / (n_bags - 1.0) * (0..bags.n_bags()).map(|bag| influence(bag).powi(2)).sum::<f64>();
-        if self.scope == Scope::TheseRows {
-            // The pooled residual is no chance for these rows, but for the noise in it.
-            variance += self.pooled_noise(&g);
-        }
-        self.t_interval(value, variance.sqrt())
+        // The pooled residual is no chance for these rows, but for the noise in it.
+        let pooled = if self.scope == Scope::TheseRows { g.to_vec() } else { vec![0.0; bags.n_classes()] };
+        Statistic { value, influence: (0..bags.n_bags()).map(influence).collect(), pooled }
     }
 
     /// The mean of `share` · Σ_c (y_c − q_c)².
-    fn squared_form(&self, sums: &Sums, share: f64) -> Estimate {
+    fn squares_of(&self, sums: &Sums, share: f64) -> Squares {
         let bags = self.bags;
         let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
         let n_classes = bags.n_classes() as f64;
@@ -301,28 +450,39 @@ impl<'b> Estimator<'b> {
             let of_bags = squares[bag] - within / n_bags;
             if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
         };
-        let mut seen =
-            n_bags / (n_bags - 1.0) * (0..bags.n_bags()).map(|bag| influence(bag).powi(2)).sum::<f64>();
-        if self.scope == Scope::TheseRows {
-            seen += self.pooled_noise(&(&residual * (2.0 * share)));
-        }
+        let pooled = match self.scope {
+            Scope::TheseRows => (&residual * (2.0 * share)).to_vec(),
+            Scope::Population => vec![0.0; bags.n_classes()],
+        };
+        let influence = (0..bags.n_bags()).map(influence).collect();
+        let statistic = Statistic { value, influence, pooled };
         // Bag means are near normal, so squares vary by at least this much; few bags may happen to show less.
         let singles = bags.sizes().map(|size| 1.0 / size as f64).sum::<f64>() / n_bags;
         let normal = 2.0 * (1.0 - singles) / ((n_bags - 1.0) * (n_classes - 1.0));
-        let variance = seen.max(normal * within * within);
-        if bags.has_noise() {
-            return self.t_interval(value, variance.sqrt());
-        }
-        self.square_interval(value, variance, normal, singles / n_bags)
+        let variance = self.covariance(&statistic, &statistic).max(normal * within * within);
+        Squares { statistic, variance, normal, single: singles / n_bags }
     }
 
-    /// The variance that noise gives to the pooled counts' share of a sum with these weights of the classes.
-    fn pooled_noise(&self, weights: &Array1<f64>) -> f64 {
+    fn squares_interval(&self, squares: &Squares) -> Estimate {
+        let &Squares { ref statistic, variance, normal, single } = squares;
+        if self.bags.has_noise() {
+            return self.t_interval(statistic.value, variance.sqrt(), Form::Squares);
+        }
+        self.square_interval(statistic.value, variance, normal, single)
+    }
+
+    /// The covariance that noise gives to the pooled counts' share of two sums with these weights of the classes.
+    fn pooled_noise(&self, first: &[f64], second: &[f64]) -> f64 {
+        if self.scope == Scope::Population || !self.bags.has_noise() {
+            return 0.0;
+        }
         let bags = self.bags;
         let n_classes = bags.n_classes() as f64;
-        let middle = weights.sum() / n_classes;
+        let middle = |weights: &[f64]| weights.iter().sum::<f64>() / n_classes;
+        let (middle, of_second) = (middle(first), middle(second));
         // Class counts of a bag sum to its size, so only differences between the weights matter.
-        let contrast = weights.iter().map(|weight| (weight - middle).powi(2)).sum::<f64>() * n_classes
+        let contrast = first.iter().zip(second).map(|(a, b)| (a - middle) * (b - of_second)).sum::<f64>()
+            * n_classes
             / (n_classes - 1.0);
         contrast * (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum::<f64>()
             / (bags.n_members() as f64).powi(2)
@@ -333,9 +493,9 @@ impl<'b> Estimator<'b> {
         t.inverse_cdf(0.5 + 0.5 * self.level)
     }
 
-    pub(crate) fn t_interval(&self, value: f64, standard_error: f64) -> Estimate {
+    pub(crate) fn t_interval(&self, value: f64, standard_error: f64, form: Form) -> Estimate {
         let reach = self.t_quantile() * standard_error;
-        Estimate { value, standard_error, low: value - reach, high: value + reach }
+        Estimate { value, standard_error, low: value - reach, high: value + reach, form }
     }
 
     /// An interval for a mean of squares, whose variance is `normal`·θ² from bag means that are near normal, and the
@@ -346,13 +506,13 @@ impl<'b> Estimator<'b> {
     /// single rows: the interval holds all θ from which the estimate is not too far by *their* variance (Wilson 1927).
     /// Where no bag shows a difference, `single` is the most that single rows can contribute.
     fn square_interval(&self, value: f64, variance: f64, normal: f64, single: f64) -> Estimate {
-        let standard_error = variance.sqrt();
+        let (standard_error, form) = (variance.sqrt(), Form::Squares);
         let rest = (variance - normal * value * value).max(0.0);
         if value > 0.0 && rest < 0.5 * variance {
             let chi = ChiSquared::new(2.0 * value * value / variance).expect("positive degrees of freedom");
             let end = |probability: f64| value * chi.freedom() / chi.inverse_cdf(probability);
             let tail = 0.5 - 0.5 * self.level;
-            return Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail) };
+            return Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail), form };
         }
         // (θ − value)² = t² (normal·θ² + slope·θ), a quadratic in θ.
         let t_squared = self.t_quantile().powi(2);
@@ -366,7 +526,31 @@ impl<'b> Estimator<'b> {
             standard_error,
             low: 2.0 * value * value / (middle + root).max(f64::MIN_POSITIVE),
             high,
+            form,
         }
+    }
+}
+
+/// The squared form, and what its interval needs to know.
+struct Squares {
+    statistic: Statistic,
+    variance: f64,
+    /// The variance over the square of the value, were bag means normal.
+    normal: f64,
+    /// The most that single rows can contribute where no bag shows a difference.
+    single: f64,
+}
+
+/// The variance of each form times the number of bags; both 0 where they are not known.
+#[derive(Debug, Default)]
+struct Outlook {
+    squares: f64,
+    mean: f64,
+}
+
+impl Outlook {
+    fn favours_mean(&self) -> bool {
+        self.mean < self.squares
     }
 }
 

@@ -1,7 +1,7 @@
 //! EVALUATE: how good predictions are against true row labels, where a caller has them.
 
 use crate::classes::check_labels;
-use crate::error::{Result, check_length};
+use crate::error::{Error, Result, check_length};
 use crate::predictions::{Predictions, Reader};
 
 /// Mean −log probability of the true class.
@@ -40,6 +40,33 @@ pub fn recall(predictions: &Predictions, labels: &[u32], class: u32) -> Result<O
     })?;
     let share = labels.iter().filter(|&&label| label == class).count() as f64 / labels.len() as f64;
     Ok((share > 0.0).then_some(found / share))
+}
+
+/// The chance that a row of class 1 is scored above a row of class 0, half of ties counted; none if one class is not there.
+/// For two classes.
+pub fn auc(predictions: &Predictions, labels: &[u32]) -> Result<Option<f64>> {
+    check_length("labels, one a scored row", predictions.n_rows(), labels.len())?;
+    check_labels(labels, predictions.n_classes())?;
+    if predictions.n_classes() != 2 {
+        return Err(Error::TwoClassesOnly { n_classes: predictions.n_classes() });
+    }
+    let mut reader = predictions.reader();
+    let mut rows = Vec::with_capacity(labels.len());
+    for (block, labels) in labels.chunks(Reader::AT_ONCE).enumerate() {
+        let start = block * Reader::AT_ONCE;
+        reader.load(start..start + labels.len());
+        rows.extend(labels.iter().enumerate().map(|(place, &label)| (reader.score(place), label)));
+    }
+    rows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut negatives, mut positives, mut won) = (0.0, 0.0, 0.0);
+    for tied in rows.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
+        let of_one = tied.iter().filter(|(_, label)| *label == 1).count() as f64;
+        let of_zero = tied.len() as f64 - of_one;
+        won += of_one * (negatives + 0.5 * of_zero);
+        negatives += of_zero;
+        positives += of_one;
+    }
+    Ok((negatives * positives > 0.0).then(|| won / (negatives * positives)))
 }
 
 /// Both classes of a binary task differ by the same; their Brier score counts one of them.
@@ -83,6 +110,15 @@ mod tests {
         close(brier(&predictions, &labels).unwrap(), (0.0625 + 0.5625 + 0.25) / 3.0);
         close(accuracy(&predictions, &labels).unwrap(), 2.0 / 3.0);
         close(recall(&predictions, &labels, 1).unwrap().unwrap(), 0.5);
+        // Of the pairs (0, 2) and (1, 2) the first is won.
+        close(auc(&predictions, &labels).unwrap().unwrap(), 0.5);
+        close(
+            auc(&Predictions::new(array![[1.0_f32], [1.0], [2.0]].view(), Link::Logit).unwrap(), &[0, 1, 1])
+                .unwrap()
+                .unwrap(),
+            0.75,
+        );
+        assert_eq!(auc(&predictions, &[1, 1, 1]).unwrap(), None);
     }
 
     #[test]

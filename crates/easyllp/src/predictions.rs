@@ -81,6 +81,11 @@ impl Reader<'_> {
         (self.predictions.link, &self.scores[place * width..][..width])
     }
 
+    /// The score of class 1 of a task of two classes.
+    pub(crate) fn score(&self, place: usize) -> f64 {
+        self.at(place).1[0]
+    }
+
     /// One for the class that the scores speak for, zero for the others.
     pub(crate) fn decision(&self, place: usize, out: &mut [f64]) {
         let (link, scores) = self.at(place);

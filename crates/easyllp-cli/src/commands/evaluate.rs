@@ -3,14 +3,19 @@
 use crate::commands::predict::open_for;
 use crate::commands::{parse_count, use_threads};
 use crate::data::{ReportsArgs, RowsArgs};
-use crate::figures::{figures, table};
+use crate::figures::{
+    Curves, Figure, calibration_table, confusion_table, curves, figures, lift_table, single_rows, table,
+};
 use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
+use easyllp::estimate::{Confusion, Metric};
 use easyllp::table::labels;
-use easyllp::{Model, ModelFile};
+use easyllp::{Bags, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
+use ndarray::Array2;
+use serde::Serialize;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Say how good a model is on rows, from the counts of their bags.
 ///
@@ -33,7 +38,15 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 
-    /// Print JSON for machines instead of the table
+    /// Another model file: say by how much the first is better or worse, on the same bags
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+
+    /// Add calibration, lift and, for several classes, which is taken for which
+    #[arg(long)]
+    details: bool,
+
+    /// Print JSON for machines instead of tables: all figures, curves and details
     #[arg(long)]
     json: bool,
 
@@ -42,33 +55,153 @@ pub(crate) struct EvaluateArgs {
     threads: Option<NonZeroUsize>,
 }
 
+/// All that is said of a model.
+#[derive(Debug, Serialize)]
+struct Evaluation {
+    figures: Vec<Figure>,
+    /// The model's figures less those of the other one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    difference: Vec<Figure>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    curves: Option<Curves>,
+    #[serde(rename = "true", skip_serializing_if = "Option::is_none")]
+    true_curves: Option<Curves>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confusion: Option<Confusion>,
+}
+
+impl Evaluation {
+    fn estimates(&self) -> impl Iterator<Item = &Estimate> {
+        let figures = self.figures.iter().map(|figure| &figure.from_bags);
+        let calibration = self.curves.iter().flat_map(|curves| &curves.calibration);
+        let groups = calibration
+            .flat_map(|all| all.groups.iter().map(|group| &group.observed).chain([&all.squared_error]));
+        let lift = self.curves.iter().flat_map(|curves| &curves.lift);
+        let shares = self.confusion.iter().flat_map(|confusion| confusion.shares.iter().flatten());
+        figures.chain(groups).chain(lift.flat_map(|row| [&row.lift, &row.captured])).chain(shares)
+    }
+}
+
 pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let file = ModelFile::load(&args.model)?;
-    let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
-    let rows = file.encoder.encode(&open_for(&file, &args.rows.rows)?.read(&features)?)?;
+    let Scored { file, scores, link } = Scored::new(&args.model, args)?;
     let mut columns = args.reports.key.clone();
     columns.extend(args.label.iter().filter(|label| !args.reports.key.contains(label)).cloned());
     let known = args.rows.open(&args.reports.key)?.read(&columns)?;
     let joined = args.reports.join(&args.rows, &known)?;
+    let bags = &joined.bags;
     anyhow::ensure!(
-        joined.bags.n_classes() == file.classes.len(),
+        bags.n_classes() == file.classes.len(),
         "the reports count {} classes, but the model knows {}",
-        joined.bags.n_classes(),
+        bags.n_classes(),
         file.classes.len()
     );
-    let scores = file.model.scores(&rows)?;
     let truth =
         args.label.as_ref().map(|name| labels(name, known.column(name)?, &args.positive)).transpose()?;
-    let link = file.loss.training()?.link();
-    let found = figures(&scores, link, &joined.bags, truth.as_ref().map(|truth| &truth.labels[..]))?;
+    let truth = truth.as_ref().map(|truth| &truth.labels[..]);
+    let predictions = Predictions::new(scores.view(), link)?;
+    let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
+    let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?);
+    let wants_details = args.details || args.json;
+    let found = Evaluation {
+        figures: figures(&scores, link, bags, truth)?,
+        difference: match &args.against {
+            Some(path) => difference(&predictions, &Scored::new(path, args)?, bags, truth)?,
+            None => Vec::new(),
+        },
+        curves: (wants_details && has_curves).then(|| curves(&predictions, link, bags)).transpose()?,
+        true_curves: truth.filter(|_| args.json && has_curves).map(true_curves).transpose()?,
+        confusion: wants_details.then(|| Estimator::new(bags)?.confusion(&predictions)).transpose()?,
+    };
     if args.json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
     }
+    let mut text = format!("{}\n", table(&found.figures));
+    if !found.difference.is_empty() {
+        text.push_str(&format!(
+            "\nLess the figures of {}\n",
+            args.against.as_deref().unwrap_or(Path::new("")).display()
+        ));
+        text.push_str(&format!("{}\n", table(&found.difference)));
+    }
+    if let Some(Curves { calibration, lift, .. }) = &found.curves {
+        if let Some(calibration) = calibration {
+            let error = calibration.squared_error;
+            text.push_str(&format!("\nCalibration\n{}\n", calibration_table(calibration)));
+            text.push_str(&format!(
+                "squared calibration error {:.5} ({:.5} to {:.5})\n",
+                error.value, error.low, error.high
+            ));
+        }
+        text.push_str(&format!("\nLift\n{}\n", lift_table(lift)));
+    }
+    if let Some(confusion) = &found.confusion {
+        text.push_str(&format!(
+            "\nDecisions, as shares of all rows\n{}\n",
+            confusion_table(confusion, &file.classes)
+        ));
+    }
+    let left_range = |estimate: &Estimate| !estimate.covers(estimate.value);
+    if found.estimates().any(left_range) {
+        text.push_str(
+            "\nAn estimate that lies outside of its interval left its natural range, as it may on few bags; the interval is cut there.\n",
+        );
+    }
     print(&format!(
-        "{}\nFrom {} bags of {} rows.\n",
-        table(&found),
-        thousands(joined.bags.n_bags()),
-        thousands(joined.bags.n_members())
+        "{text}\nFrom {} bags of {} rows.\n",
+        thousands(bags.n_bags()),
+        thousands(bags.n_members())
     ))
+}
+
+/// A model and its scores of the rows.
+struct Scored {
+    file: ModelFile,
+    scores: Array2<f32>,
+    link: Link,
+}
+
+impl Scored {
+    fn new(path: &Path, args: &EvaluateArgs) -> Result<Self> {
+        let file = ModelFile::load(path)?;
+        let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
+        let rows: Rows = file.encoder.encode(&open_for(&file, &args.rows.rows)?.read(&features)?)?;
+        let scores = file.model.scores(&rows)?;
+        let link = file.loss.training()?.link();
+        Ok(Self { file, scores, link })
+    }
+}
+
+/// The figures of one model less those of another, as far as both have them.
+fn difference(
+    first: &Predictions,
+    other: &Scored,
+    bags: &Bags,
+    labels: Option<&[u32]>,
+) -> Result<Vec<Figure>> {
+    let second = &Predictions::new(other.scores.view(), other.link)?;
+    let singles = labels.map(|labels| single_rows(bags, labels)).transpose()?;
+    let mut figures = Vec::new();
+    for (name, metric) in [
+        ("log loss", Metric::LogLoss),
+        ("Brier", Metric::Brier),
+        ("error", Metric::Error),
+        ("AUC", Metric::Auc),
+    ] {
+        let of = |bags: &Bags| -> Result<Option<Estimate>> {
+            match Estimator::new(bags)?.difference(metric, first, second) {
+                Ok(estimate) => Ok(Some(estimate)),
+                // A figure that this task or these models do not have.
+                Err(
+                    easyllp::Error::NoProbabilities
+                    | easyllp::Error::TwoClassesOnly { .. }
+                    | easyllp::Error::OneClass { .. },
+                ) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let truth = singles.as_ref().map(of).transpose()?.flatten().map(|estimate| estimate.value);
+        figures.extend(of(bags)?.map(|from_bags| Figure { name, from_bags, truth }));
+    }
+    Ok(figures)
 }

@@ -28,7 +28,7 @@ fn deal(order: &[u32], sizes: &[usize]) -> Partition {
 }
 
 /// The mean of an estimate over all dealings of labelled rows.
-fn over_dealings(
+pub(crate) fn over_dealings(
     labels: &[u32],
     n_classes: usize,
     sizes: &[usize],
@@ -45,9 +45,9 @@ fn over_dealings(
     sum / orders.len() as f64
 }
 
-const SIZES: [&[usize]; 4] = [&[2, 2, 2], &[1, 2, 3], &[1, 5], &[1, 1, 1, 1, 1, 1]];
+pub(crate) const SIZES: [&[usize]; 4] = [&[2, 2, 2], &[1, 2, 3], &[1, 5], &[1, 1, 1, 1, 1, 1]];
 
-fn assert_close(got: f64, expected: f64, what: &str) {
+pub(crate) fn assert_close(got: f64, expected: f64, what: &str) {
     assert!((got - expected).abs() < 1e-12, "{what}: {got} is not {expected}");
 }
 

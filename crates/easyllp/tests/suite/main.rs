@@ -5,6 +5,8 @@
 
 /// Many models in one pass.
 mod columns;
+/// Ranks, rates, curves and calibration from bags.
+mod curves;
 /// Whether bags were put together regardless of labels, and the interval of a prior.
 mod diagnose;
 /// The whole flow on embedded data.

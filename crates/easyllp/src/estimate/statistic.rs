@@ -1,0 +1,65 @@
+//! Estimates that can be reckoned with: a value, and what each bag adds to its error.
+//!
+//! Whatever is smooth in such values is one again, by its derivatives: ratios, products, differences of two models on the same
+//! bags. Nothing has to be derived twice.
+
+use super::{Estimate, Estimator, Form};
+
+/// An estimate before it has an interval.
+#[derive(Debug, Clone)]
+pub(super) struct Statistic {
+    pub(super) value: f64,
+    /// What each bag adds to the error, near enough; these sum to about zero.
+    pub(super) influence: Vec<f64>,
+    /// Weights of the classes' pooled counts, where those are no chance but for declared noise.
+    pub(super) pooled: Vec<f64>,
+}
+
+impl Statistic {
+    /// The value of a function of statistics, given its derivatives in them.
+    pub(super) fn of(value: f64, derivatives: &[(f64, &Self)]) -> Self {
+        let (_, first) = derivatives[0];
+        let sum = |part: fn(&Self) -> &[f64]| {
+            let mut sum = vec![0.0; part(first).len()];
+            for (derivative, statistic) in derivatives {
+                for (sum, value) in sum.iter_mut().zip(part(statistic)) {
+                    *sum += derivative * value;
+                }
+            }
+            sum
+        };
+        Self { value, influence: sum(|of| &of.influence), pooled: sum(|of| &of.pooled) }
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        Self::of(self.value - other.value, &[(1.0, self), (-1.0, other)])
+    }
+
+    pub(super) fn over(&self, other: &Self) -> Self {
+        let ratio = self.value / other.value;
+        Self::of(ratio, &[(1.0 / other.value, self), (-ratio / other.value, other)])
+    }
+
+    /// 1 − the statistic.
+    pub(super) fn complement(&self) -> Self {
+        Self::of(1.0 - self.value, &[(-1.0, self)])
+    }
+}
+
+impl Estimator<'_> {
+    /// The covariance of two statistics.
+    pub(super) fn covariance(&self, first: &Statistic, second: &Statistic) -> f64 {
+        let n_bags = self.bags.n_bags() as f64;
+        let of_bags: f64 = first.influence.iter().zip(&second.influence).map(|(a, b)| a * b).sum();
+        n_bags / (n_bags - 1.0) * of_bags + self.pooled_noise(&first.pooled, &second.pooled)
+    }
+
+    pub(super) fn standard_error(&self, statistic: &Statistic) -> f64 {
+        self.covariance(statistic, statistic).sqrt()
+    }
+
+    /// The statistic with its interval, clipped to its natural range.
+    pub(super) fn estimate(&self, statistic: &Statistic, least: f64, most: f64) -> Estimate {
+        self.t_interval(statistic.value, self.standard_error(statistic), Form::Mean).clipped(least, most)
+    }
+}
