@@ -23,6 +23,11 @@
 //! T as it is finds 0.09 of good sets of 200 bags of 8 implausible, at 1 % of positives and normal noise of 1.
 
 mod dealing;
+mod features;
+mod plan;
+
+pub use features::{Feature, UnevenFeature, uneven_features};
+pub use plan::{Bounds, LinearClass, bags_needed, equivalent_rows, expected_standard_error};
 
 use crate::bags::{Bags, Noise};
 use crate::classes::columns;

@@ -15,8 +15,8 @@
 //!
 //! The squared form is the strong one: with q the model's probability it is the Brier score, with q its decision (and
 //! half the sum) the error. For a weak model and rare positives the first may be better, with the model's probability as
-//! control. Of the two, the one is given whose standard error will be smaller if the model's probabilities hold, and [`Form`]
-//! says which: a choice by what the counts turn out to be would spoil both. Standard errors come from how the bags' own
+//! control. It is given where its standard error will be far smaller if the model's probabilities hold, and [`Form`]
+//! says which it is: a choice by what the counts turn out to be would spoil both. Standard errors come from how the bags' own
 //! contributions differ.
 //!
 //! Rates, curves and ranks are made of means of y_c·w: w says which rows are selected, or is a row's rank. Their standard errors
@@ -549,8 +549,10 @@ struct Outlook {
 }
 
 impl Outlook {
+    /// Whether the mean promises at most half the standard error. Less will not do: a model whose probabilities are too timid
+    /// makes fewer errors than it says, and the squares know.
     fn favours_mean(&self) -> bool {
-        self.mean < self.squares
+        self.mean < 0.25 * self.squares
     }
 }
 

@@ -71,6 +71,32 @@ struct Evaluation {
 }
 
 impl Evaluation {
+    /// Tables for people.
+    fn text(&self, classes: &[String], against: Option<&Path>) -> String {
+        let mut parts = vec![table(&self.figures).to_string()];
+        if let Some(path) = against {
+            parts.push(format!("Less the figures of {}\n{}", path.display(), table(&self.difference)));
+        }
+        if let Some(Curves { calibration, lift, .. }) = &self.curves {
+            if let Some(calibration) = calibration {
+                let error = calibration.squared_error;
+                parts.push(format!(
+                    "Calibration\n{}\nsquared calibration error {:.5} ({:.5} to {:.5})",
+                    calibration_table(calibration),
+                    error.value,
+                    error.low,
+                    error.high
+                ));
+            }
+            parts.push(format!("Lift\n{}", lift_table(lift)));
+        }
+        if let Some(confusion) = &self.confusion {
+            let table = confusion_table(confusion, classes);
+            parts.push(format!("Decisions, as shares of all rows\n{table}"));
+        }
+        parts.join("\n\n") + "\n"
+    }
+
     fn estimates(&self) -> impl Iterator<Item = &Estimate> {
         let figures = self.figures.iter().map(|figure| &figure.from_bags);
         let calibration = self.curves.iter().flat_map(|curves| &curves.calibration);
@@ -116,31 +142,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     if args.json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
     }
-    let mut text = format!("{}\n", table(&found.figures));
-    if !found.difference.is_empty() {
-        text.push_str(&format!(
-            "\nLess the figures of {}\n",
-            args.against.as_deref().unwrap_or(Path::new("")).display()
-        ));
-        text.push_str(&format!("{}\n", table(&found.difference)));
-    }
-    if let Some(Curves { calibration, lift, .. }) = &found.curves {
-        if let Some(calibration) = calibration {
-            let error = calibration.squared_error;
-            text.push_str(&format!("\nCalibration\n{}\n", calibration_table(calibration)));
-            text.push_str(&format!(
-                "squared calibration error {:.5} ({:.5} to {:.5})\n",
-                error.value, error.low, error.high
-            ));
-        }
-        text.push_str(&format!("\nLift\n{}\n", lift_table(lift)));
-    }
-    if let Some(confusion) = &found.confusion {
-        text.push_str(&format!(
-            "\nDecisions, as shares of all rows\n{}\n",
-            confusion_table(confusion, &file.classes)
-        ));
-    }
+    let mut text = found.text(&file.classes, args.against.as_deref());
     let left_range = |estimate: &Estimate| !estimate.covers(estimate.value);
     if found.estimates().any(left_range) {
         text.push_str(

@@ -5,7 +5,10 @@ use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::Bags;
-use easyllp::diagnose::{Verdict, dispersion, prior_interval};
+use easyllp::diagnose::{
+    Feature, LinearClass, Verdict, bags_needed, dispersion, equivalent_rows, expected_standard_error,
+    prior_interval, uneven_features,
+};
 use easyllp::table::{Column, ColumnEncoding, Encoder, Table};
 use std::fmt::Write;
 
@@ -47,8 +50,10 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
             found.under
         ),
     };
-    text.push_str("\ncolumns\n");
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
+    text.push_str(&uneven_columns(&features, &encoder, &bags)?);
+    text.push_str(&outlook(&bags)?);
+    text.push_str("\ncolumns\n");
     for column in encoder.columns() {
         let how = match &column.encoding {
             ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {
@@ -74,6 +79,72 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let _ = writeln!(text, "  {problem}");
     }
     print(&text)
+}
+
+/// A sentence on columns that differ from bag to bag; nothing if none does.
+fn uneven_columns(features: &Table, encoder: &Encoder, bags: &Bags) -> Result<String> {
+    /// Below this a column is named.
+    const LEVEL: f64 = 0.001;
+    if bags.n_members() <= bags.n_bags() {
+        return Ok(String::new());
+    }
+    let found = uneven_features(&encoder.encode(features)?, bags, LEVEL)?;
+    let mut names: Vec<&str> = Vec::new();
+    for uneven in &found {
+        let name = match uneven.feature {
+            Feature::Dense(place) => encoder.dense_column(place),
+            Feature::Category { field, .. } => encoder.field_column(field),
+        };
+        if let Some(name) = name.filter(|name| !names.contains(name)) {
+            names.push(name);
+        }
+    }
+    Ok(match names.split_at_checked(5) {
+        _ if names.is_empty() => String::new(),
+        Some((first, rest)) if !rest.is_empty() => {
+            format!(
+                "\nThese columns differ from bag to bag by more than chance: {} and {} more.\n{BY_FEATURE}",
+                first.join(", "),
+                rest.len()
+            )
+        }
+        _ => format!(
+            "\nThese columns differ from bag to bag by more than chance: {}.\n{BY_FEATURE}",
+            names.join(", ")
+        ),
+    })
+}
+
+const BY_FEATURE: &str = "Bags were made by them, or by something that goes with them. Where such a column says something of the label, models\n\
+     and estimates from these bags are biased: ask for reports on random groups of rows.\n";
+
+/// What so many bags can tell.
+fn outlook(bags: &Bags) -> Result<String> {
+    /// Figures that the plan is made for.
+    const ERROR: f64 = 0.1;
+    const WANTED: f64 = 0.01;
+    let size = (bags.n_members() / bags.n_bags()).max(1);
+    let mut text = format!(
+        "\nFor a linear model these bags say about as much as {:.0} labelled rows.\n",
+        equivalent_rows(bags)
+    );
+    if bags.n_bags() > 1 && !bags.has_noise() {
+        let _ = writeln!(
+            text,
+            "An error of 10 % will be known to ± {:.3} (standard error); for ± {WANTED} it takes {} bags of {size} rows.",
+            expected_standard_error(ERROR, size, bags.n_bags())?,
+            thousands(bags_needed(ERROR, size, WANTED)?)
+        );
+    }
+    let bounds = LinearClass { reach: 1.0 }.bounds(size, bags.n_bags(), 0.05)?;
+    let _ = writeln!(
+        text,
+        "Bounds on |loss here − loss on the population|, all linear models with scores up to 1, with probability 0.95:\n  \
+         from these bags                  {:.3}   (Γ(k, n, δ), Theorem ucb of the paper)\n  \
+         from the same rows with labels   {:.3}   (eq. event_level)",
+        bounds.from_bags, bounds.from_rows
+    );
+    Ok(text)
 }
 
 /// What is likely to go wrong with this data, a sentence each.

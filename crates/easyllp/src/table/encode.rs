@@ -110,6 +110,21 @@ impl Encoder {
         &self.columns
     }
 
+    /// The name of the column that a dense feature comes from.
+    pub fn dense_column(&self, place: usize) -> Option<&str> {
+        let of_features = self
+            .columns
+            .iter()
+            .flat_map(|column| std::iter::repeat_n(column.name.as_str(), column.encoding.n_dense()));
+        of_features.into_iter().nth(place)
+    }
+
+    /// The name of the column that a categorical field comes from.
+    pub fn field_column(&self, field: usize) -> Option<&str> {
+        let of_fields = self.columns.iter().filter(|column| column.encoding.cardinality().is_some());
+        of_fields.map(|column| column.name.as_str()).nth(field)
+    }
+
     /// How many dense features there are, and the cardinality of each categorical field.
     pub(crate) fn shape(&self) -> (usize, Vec<u32>) {
         let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
@@ -559,6 +574,10 @@ mod tests {
             let rows = encoder.encode(&table).unwrap();
             assert_eq!(encoder.shape(), (rows.n_dense(), rows.cardinalities().to_vec()));
             assert_eq!(encoder.check(), Ok(()));
+            // "a", "b", three numbers of "list"; "word" is the only field.
+            let names: Vec<Option<&str>> = (0..6).map(|place| encoder.dense_column(place)).collect();
+            assert_eq!(names, [Some("a"), Some("b"), Some("list"), Some("list"), Some("list"), None]);
+            assert_eq!([0, 1].map(|field| encoder.field_column(field)), [Some("word"), None]);
         }
     }
 

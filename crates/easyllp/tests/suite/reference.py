@@ -53,16 +53,16 @@ se = np.sqrt(n / (n - 1) * (phi**2).sum())
 reach = student.ppf(0.975, n - 1) * se
 print("log loss", theta, se, theta - reach, theta + reach, "true", loss[i, y].mean())
 
-# Brier as a mean, with the probability as control: the better form for a model as weak as this one.
+# Brier by the squared form.
+W = (N - 1) / (N * (n - 1)) * k * (r - rhat) ** 2
+print("Brier   ", rhat**2 + W.sum(), "true", ((y - q) ** 2).mean())
+
+# Brier as a mean, with the probability as control: the better form for a model as weak as one with a tenth of these scores.
+q = 1 / (1 + np.exp(-f / 10))
+r = alpha - np.bincount(bag, q) / k
+rhat = (k * r).sum() / N
 delta = 1 - 2 * q
 S = np.bincount(bag, delta)
 T = (N - 1) / (N * (n - 1)) * (r - rhat) * (S - k * delta.mean())
 theta = (q**2 + q * delta).mean() + rhat * delta.mean() + T.sum()
-print("Brier   ", theta, "true", ((y - q) ** 2).mean())
-
-# Brier by the squared form, of scores eight times as large.
-q = 1 / (1 + np.exp(-8 * f))
-r = alpha - np.bincount(bag, q) / k
-rhat = (k * r).sum() / N
-W = (N - 1) / (N * (n - 1)) * k * (r - rhat) ** 2
-print("Brier ×8", rhat**2 + W.sum(), "true", ((y - q) ** 2).mean())
+print("Brier/10", theta, "true", ((y - q) ** 2).mean())
