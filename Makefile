@@ -1,19 +1,30 @@
-.PHONY: demo test lint bench doc
+.PHONY: demo test test-burn lint bench doc
+
+# All but `burn`, which takes minutes to compile and has a target of its own.
+FEATURES = easyllp/datasets,easyllp/tables
 
 demo:
 	cargo run --release -- demo
 
 # The benches crate has no tests; lint checks that it builds.
 test:
-	cargo test --workspace --all-features --exclude easyllp-benches
+	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches
+
+# Networks written with Burn: lints, tests and the example.
+test-burn:
+	cargo clippy --package easyllp --all-targets --features burn -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --package easyllp --features burn --no-deps
+	cargo test --package easyllp --features burn --test burn
+	cargo test --package easyllp --features burn --doc model::burn
+	cargo build --package easyllp --features burn --example burn --profile test
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+	cargo clippy --workspace --all-targets --features $(FEATURES),easyllp-benches/tables -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features $(FEATURES),easyllp-benches/tables --no-deps
 
 bench:
 	cargo bench --package easyllp-benches
 
 doc:
-	cargo doc --workspace --all-features --no-deps --open
+	cargo doc --workspace --features $(FEATURES) --no-deps --open

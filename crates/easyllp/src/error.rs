@@ -183,6 +183,14 @@ pub enum Error {
     ImageShape { shape: String, n_dense: usize },
     #[error("layer {layer}, `{text}`: {reason}")]
     BadLayer { layer: usize, text: String, reason: String },
+    #[error("the module has no parameter to learn that its scores depend on")]
+    NothingToLearn,
+    #[error(
+        "`{name}` of the module takes no gradient, as running means of batch norm do not: use layer or group norm"
+    )]
+    ModuleBuffer { name: String },
+    #[error("the module fails on two rows of zeros: {reason}")]
+    ModuleFailed { reason: String },
     #[error("models in columns are trained with Adam, not with L-BFGS")]
     ColumnsWithoutAdam,
     #[error(

@@ -1,5 +1,7 @@
 //! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
 
+#[cfg(feature = "burn")]
+mod burn;
 mod cnn;
 mod columns;
 mod dense;
@@ -12,6 +14,8 @@ mod objective;
 mod parameters;
 mod pass;
 
+#[cfg(feature = "burn")]
+pub use self::burn::{BurnModel, BurnScores, BurnTape};
 pub use crate::kernel::Activation;
 pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
 pub use columns::LinearColumns;
