@@ -1,4 +1,4 @@
-.PHONY: demo test test-burn lint bench doc
+.PHONY: demo test test-burn test-page lint bench doc
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
 FEATURES = easyllp/datasets,easyllp/tables
@@ -17,6 +17,11 @@ test-burn:
 	cargo test --package easyllp --features burn --test burn
 	cargo test --package easyllp --features burn --doc model::burn
 	cargo build --package easyllp --features burn --example burn --profile test
+
+# The page of `evaluate --report` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
+test-page:
+	cargo build --release
+	python3 crates/easyllp-report/tests/page.py target/release/easyllp target/page
 
 lint:
 	cargo fmt --all --check

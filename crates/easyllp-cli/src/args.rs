@@ -8,6 +8,7 @@ use crate::commands::inspect::InspectArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::show::ShowArgs;
 use crate::commands::train::TrainArgs;
+use crate::commands::tune::TuneArgs;
 use clap::{Parser, Subcommand};
 
 /// Learn a model of individual rows when only aggregate labels are known.
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Bag(BagArgs),
     Inspect(InspectArgs),
     Train(Box<TrainArgs>),
+    Tune(Box<TuneArgs>),
     Predict(PredictArgs),
     Evaluate(EvaluateArgs),
     Show(ShowArgs),

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Bag(bag) => commands::bag::run(bag),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Train(train) => commands::train::run(train),
+        Command::Tune(tune) => commands::tune::run(tune),
         Command::Predict(predict) => commands::predict::run(predict),
         Command::Evaluate(evaluate) => commands::evaluate::run(evaluate),
         Command::Show(show) => commands::show::run(show),

@@ -185,6 +185,8 @@ fn others() -> Vec<String> {
         evaluate("--model nowhere.safetensors"),
         evaluate("--model good.model --label nothing"),
         evaluate("--model good.model --positive a"),
+        evaluate("--model good.model --against nowhere.safetensors"),
+        evaluate("--model good.model --report nowhere/report.html"),
         "evaluate --model good.model --rows rows.csv --reports reports.csv --key bag --count size,count,scale".into(),
         "show nowhere.safetensors".into(),
         "show no.safetensors".into(),

@@ -123,6 +123,45 @@ fn rows_with_labels_and_bags(folder: &Path, k: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// A model with less to go by is worse, and a page shows what there is to see.
+#[test]
+fn models_are_compared_and_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for part in ["train", "test"] {
+        stdout(folder, &format!("datasets export adult --part {part} --out {part}.csv"));
+        stdout(
+            folder,
+            &format!("bag --rows {part}.csv --label income --positive >50K --size 16 --out {part}"),
+        );
+    }
+    let files = |part: &str| {
+        format!("--rows {part}/rows.parquet --reports {part}/reports.parquet --key bag --count count")
+    };
+    stdout(folder, &format!("train {} --l2 0.003 --holdout 0 --out model", files("train")));
+    let less = "--exclude capital-gain,marital-status,relationship,education-num";
+    stdout(folder, &format!("train {} --l2 0.003 --holdout 0 {less} --out less", files("train")));
+    let evaluate = format!("evaluate --model model {}", files("test"));
+    let text = stdout(folder, &format!("{evaluate} --details --against less --report report.html"));
+    for part in ["AUC", "balanced accuracy", "Less the figures of less", "Calibration", "Lift", "recall"] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let found: serde_json::Value =
+        serde_json::from_str(&stdout(folder, &format!("{evaluate} --against less --json"))).expect("JSON");
+    let difference = |name: &str| {
+        let all = found["difference"].as_array().expect("differences");
+        let figure = all.iter().find(|figure| figure["name"] == name).expect("a figure");
+        ["low", "high"].map(|end| figure["from_bags"][end].as_f64().expect("a number"))
+    };
+    assert!(difference("Brier")[1] < 0.0, "{found:#}");
+    assert!(difference("AUC")[0] > 0.0, "{found:#}");
+    assert_eq!(found["thresholds"].as_array().map(Vec::len), Some(100));
+    assert_eq!(found["calibration"]["groups"].as_array().map(Vec::len), Some(10));
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert!(!page.contains("http://") && !page.contains("https://"));
+}
+
 #[test]
 fn bags_by_a_feature_are_told() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -27,6 +27,13 @@ fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Writes a file as a whole: under its name there is all of it, or what was there before.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(|error| cannot_write(path, &error))?;
+    file.commit()
+}
+
 /// A file that is written beside the one it will be, under a name of its own, and takes its place when it is whole.
 ///
 /// Dropped before [`commit`](Self::commit), it leaves nothing behind, and what was there before is as it was.

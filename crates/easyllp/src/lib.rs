@@ -92,14 +92,16 @@ mod predictions;
 // REPORT
 mod artifact;
 mod atomic;
+mod journal;
 
 pub use artifact::ModelFile;
-pub use atomic::abandon_unfinished_files;
+pub use atomic::{abandon_unfinished_files, write_whole};
 pub use bags::{Bags, Noise, Partition};
 pub use classes::{n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Estimator, Scope};
+pub use journal::Journal;
 pub use link::Link;
 pub use loss::{Loss, LossName, TrainingLoss};
 pub use method::{EasyLlp, TargetRule};

@@ -38,6 +38,20 @@ impl<'s> Predictions<'s> {
         n_classes(self.scores.ncols())
     }
 
+    /// What is said of class 1 of a row, of a task of two classes: its probability, or its margin if there is none.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn of_class_one(&self, row: usize) -> f64 {
+        let score = f64::from(self.scores[[row, 0]]);
+        let mut both = [0.0; 2];
+        match self.link.probabilities(&[score], &mut both) {
+            Ok(()) => both[1],
+            Err(_) => score,
+        }
+    }
+
     /// Refuses bags of another table or another task.
     pub(crate) fn check(&self, bags: &Bags) -> Result<()> {
         check_length("scored rows", bags.n_rows(), self.n_rows())?;

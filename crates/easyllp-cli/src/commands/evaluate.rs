@@ -1,5 +1,6 @@
 //! `easyllp evaluate`: how good a model is, from bags alone.
 
+use crate::commands::inspect::diagnosis;
 use crate::commands::predict::open_for;
 use crate::commands::{parse_count, use_threads};
 use crate::data::{ReportsArgs, RowsArgs};
@@ -12,6 +13,7 @@ use clap::Args;
 use easyllp::estimate::{Confusion, Metric};
 use easyllp::table::labels;
 use easyllp::{Bags, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
+use easyllp_report::{BagShare, Page};
 use ndarray::Array2;
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -46,6 +48,10 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     details: bool,
 
+    /// Write a page to look at, with figures, curves and what the bags are like; it needs no network
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+
     /// Print JSON for machines instead of tables: all figures, curves and details
     #[arg(long)]
     json: bool,
@@ -72,10 +78,13 @@ struct Evaluation {
 
 impl Evaluation {
     /// Tables for people.
-    fn text(&self, classes: &[String], against: Option<&Path>) -> String {
+    fn text(&self, classes: &[String], against: Option<&Path>, with_details: bool) -> String {
         let mut parts = vec![table(&self.figures).to_string()];
         if let Some(path) = against {
             parts.push(format!("Less the figures of {}\n{}", path.display(), table(&self.difference)));
+        }
+        if !with_details {
+            return parts.join("\n\n") + "\n";
         }
         if let Some(Curves { calibration, lift, .. }) = &self.curves {
             if let Some(calibration) = calibration {
@@ -97,14 +106,16 @@ impl Evaluation {
         parts.join("\n\n") + "\n"
     }
 
-    fn estimates(&self) -> impl Iterator<Item = &Estimate> {
+    /// Estimates that the tables show.
+    fn estimates(&self, with_details: bool) -> impl Iterator<Item = &Estimate> {
         let figures = self.figures.iter().map(|figure| &figure.from_bags);
         let calibration = self.curves.iter().flat_map(|curves| &curves.calibration);
         let groups = calibration
             .flat_map(|all| all.groups.iter().map(|group| &group.observed).chain([&all.squared_error]));
         let lift = self.curves.iter().flat_map(|curves| &curves.lift);
         let shares = self.confusion.iter().flat_map(|confusion| confusion.shares.iter().flatten());
-        figures.chain(groups).chain(lift.flat_map(|row| [&row.lift, &row.captured])).chain(shares)
+        let details = groups.chain(lift.flat_map(|row| [&row.lift, &row.captured])).chain(shares);
+        figures.chain(details.filter(move |_| with_details))
     }
 }
 
@@ -128,7 +139,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let predictions = Predictions::new(scores.view(), link)?;
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
     let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?);
-    let wants_details = args.details || args.json;
+    let wants_details = args.details || args.json || args.report.is_some();
     let found = Evaluation {
         figures: figures(&scores, link, bags, truth)?,
         difference: match &args.against {
@@ -136,15 +147,23 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
             None => Vec::new(),
         },
         curves: (wants_details && has_curves).then(|| curves(&predictions, link, bags)).transpose()?,
-        true_curves: truth.filter(|_| args.json && has_curves).map(true_curves).transpose()?,
+        true_curves: truth
+            .filter(|_| (args.json || args.report.is_some()) && has_curves)
+            .map(true_curves)
+            .transpose()?,
         confusion: wants_details.then(|| Estimator::new(bags)?.confusion(&predictions)).transpose()?,
     };
+    if let Some(path) = &args.report {
+        let page = page(&found, &args.model, &predictions, link, bags)?;
+        easyllp::write_whole(path, page.html().as_bytes())?;
+        eprintln!("easyllp: report written to {}", path.display());
+    }
     if args.json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
     }
-    let mut text = found.text(&file.classes, args.against.as_deref());
+    let mut text = found.text(&file.classes, args.against.as_deref(), args.details);
     let left_range = |estimate: &Estimate| !estimate.covers(estimate.value);
-    if found.estimates().any(left_range) {
+    if found.estimates(args.details).any(left_range) {
         text.push_str(
             "\nAn estimate that lies outside of its interval left its natural range, as it may on few bags; the interval is cut there.\n",
         );
@@ -206,4 +225,48 @@ fn difference(
         figures.extend(of(bags)?.map(|from_bags| Figure { name, from_bags, truth }));
     }
     Ok(figures)
+}
+
+/// The page that `--report` writes.
+fn page(
+    found: &Evaluation,
+    model: &Path,
+    predictions: &Predictions,
+    link: Link,
+    bags: &Bags,
+) -> Result<Page> {
+    let mut page = Page::new(
+        format!("How good is {}?", model.file_name().unwrap_or(model.as_os_str()).display()),
+        format!("From {} bags of {} rows", thousands(bags.n_bags()), thousands(bags.n_members())),
+    );
+    page.figures.extend(found.figures.iter().map(|figure| easyllp_report::Figure {
+        name: figure.name.into(),
+        estimate: figure.from_bags,
+        truth: figure.truth,
+    }));
+    if let Some(curves) = &found.curves {
+        page.thresholds.clone_from(&curves.thresholds);
+        page.calibration.clone_from(&curves.calibration);
+    }
+    if let Some(curves) = &found.true_curves {
+        page.true_thresholds.clone_from(&curves.thresholds);
+        page.true_calibration.clone_from(&curves.calibration);
+    }
+    if bags.n_classes() == 2 {
+        page.scores_are_probabilities = link != Link::Margin;
+        for bag in 0..bags.n_bags() {
+            let of_rows: Vec<f64> =
+                bags.members(bag).iter().map(|&row| predictions.of_class_one(row as usize)).collect();
+            if page.scores_are_probabilities {
+                page.bags.push(BagShare {
+                    predicted: of_rows.iter().sum::<f64>() / of_rows.len() as f64,
+                    reported: bags.proportion(bag, 1),
+                    size: of_rows.len(),
+                });
+            }
+            page.scores.extend(of_rows);
+        }
+    }
+    page.diagnosis = diagnosis(bags)?;
+    Ok(page)
 }

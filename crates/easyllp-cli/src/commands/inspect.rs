@@ -32,27 +32,11 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let share = prior_interval(&bags, class, 0.95)?;
         let _ = writeln!(text, "  {name:<16} {:.4}  ({:.4} to {:.4})", share.value, share.low, share.high);
     }
-    let found = dispersion(&bags, DEALINGS, 1)?;
-    let how = format!("counts differ from bag to bag {:.2} times as much as by chance", found.ratio);
-    let _ = match found.verdict(0.05) {
-        Verdict::Plausible => {
-            writeln!(text, "\nThe bags look as if rows were put together at random: {how}.")
-        }
-        Verdict::Over => writeln!(
-            text,
-            "\nThe bags are NOT i.i.d. (p = {:.4}): {how}. They were made by something that goes with the label, such\n\
-             as a region or a campaign; models and estimates from them are biased. Make bags at random if you can.",
-            found.over
-        ),
-        Verdict::Under => writeln!(
-            text,
-            "\nThe bags are NOT i.i.d. (p = {:.4}): {how}. They were balanced on purpose, or counts are not what they seem.",
-            found.under
-        ),
-    };
+    for paragraph in diagnosis(&bags)? {
+        let _ = writeln!(text, "\n{}", wrapped(&paragraph));
+    }
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     text.push_str(&uneven_columns(&features, &encoder, &bags)?);
-    text.push_str(&outlook(&bags)?);
     text.push_str("\ncolumns\n");
     for column in encoder.columns() {
         let how = match &column.encoding {
@@ -79,6 +63,45 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let _ = writeln!(text, "  {problem}");
     }
     print(&text)
+}
+
+/// What the bags are like and what they can tell, a paragraph each.
+pub(crate) fn diagnosis(bags: &Bags) -> Result<Vec<String>> {
+    let found = dispersion(bags, DEALINGS, 1)?;
+    let how = format!("counts differ from bag to bag {:.2} times as much as by chance", found.ratio);
+    let verdict = match found.verdict(0.05) {
+        Verdict::Plausible => format!("The bags look as if rows were put together at random: {how}."),
+        Verdict::Over => format!(
+            "The bags are NOT i.i.d. (p = {:.4}): {how}. They were made by something that goes with the label, such \
+             as a region or a campaign; models and estimates from them are biased. Make bags at random if you can.",
+            found.over
+        ),
+        Verdict::Under => format!(
+            "The bags are NOT i.i.d. (p = {:.4}): {how}. They were balanced on purpose, or counts are not what they seem.",
+            found.under
+        ),
+    };
+    let mut paragraphs = vec![verdict];
+    paragraphs.extend(outlook(bags)?);
+    Ok(paragraphs)
+}
+
+/// Lines of a width that any terminal has.
+fn wrapped(paragraph: &str) -> String {
+    const WIDTH: usize = 110;
+    let mut lines = vec![String::new()];
+    for word in paragraph.split(' ') {
+        let line = lines.last_mut().expect("a first line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
 }
 
 /// A sentence on columns that differ from bag to bag; nothing if none does.
@@ -119,32 +142,33 @@ const BY_FEATURE: &str = "Bags were made by them, or by something that goes with
      and estimates from these bags are biased: ask for reports on random groups of rows.\n";
 
 /// What so many bags can tell.
-fn outlook(bags: &Bags) -> Result<String> {
+fn outlook(bags: &Bags) -> Result<Vec<String>> {
     /// Figures that the plan is made for.
     const ERROR: f64 = 0.1;
     const WANTED: f64 = 0.01;
     let size = (bags.n_members() / bags.n_bags()).max(1);
     let mut text = format!(
-        "\nFor a linear model these bags say about as much as {:.0} labelled rows.\n",
+        "For a linear model these bags say about as much as {:.0} labelled rows.",
         equivalent_rows(bags)
     );
     if bags.n_bags() > 1 && !bags.has_noise() {
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "An error of 10 % will be known to ± {:.3} (standard error); for ± {WANTED} it takes {} bags of {size} rows.",
+            " An error of 10 % will be known to ± {:.3} (standard error); for ± {WANTED} it takes {} bags of {size} rows.",
             expected_standard_error(ERROR, size, bags.n_bags())?,
             thousands(bags_needed(ERROR, size, WANTED)?)
         );
     }
     let bounds = LinearClass { reach: 1.0 }.bounds(size, bags.n_bags(), 0.05)?;
-    let _ = writeln!(
+    let for_all = "for all linear models with scores up to 1, with probability 0.95";
+    Ok(vec![
         text,
-        "Bounds on |loss here − loss on the population|, all linear models with scores up to 1, with probability 0.95:\n  \
-         from these bags                  {:.3}   (Γ(k, n, δ), Theorem ucb of the paper)\n  \
-         from the same rows with labels   {:.3}   (eq. event_level)",
-        bounds.from_bags, bounds.from_rows
-    );
-    Ok(text)
+        format!(
+            "Bound on |loss here − loss on the population| {for_all}, from these bags: {:.3} (Γ(k, n, δ), Theorem ucb of the paper).",
+            bounds.from_bags
+        ),
+        format!("The same bound from the same rows with labels: {:.3} (eq. event_level).", bounds.from_rows),
+    ])
 }
 
 /// What is likely to go wrong with this data, a sentence each.

@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod show;
 pub(crate) mod train;
+pub(crate) mod tune;
 
 use anyhow::{Context, Result};
 use std::num::NonZeroUsize;

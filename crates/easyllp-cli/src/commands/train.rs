@@ -48,7 +48,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_enum, default_value_t = Method::Easyllp)]
     method: Method,
 
-    /// The loss: logistic, softmax or squared; by default cross-entropy
+    /// The loss: logistic, softmax or squared; by default cross-entropy. For networks squared is often the better one
     #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
     loss: Option<LossName>,
 
@@ -115,7 +115,14 @@ fn parse_l2(text: &str) -> Result<L2, String> {
     }
 }
 
-fn parse_loss(text: &str) -> Result<LossName, String> {
+pub(super) fn parse_l2_value(text: &str) -> Result<f64, String> {
+    match parse_l2(text)? {
+        L2::Value(l2) => Ok(l2),
+        L2::Auto => Err("a number of at least 0 is needed".into()),
+    }
+}
+
+pub(super) fn parse_loss(text: &str) -> Result<LossName, String> {
     match text.parse() {
         Ok(loss @ (LossName::Logistic | LossName::Softmax | LossName::Squared)) => Ok(loss),
         _ => Err("choose logistic, softmax or squared".into()),
@@ -129,7 +136,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or("a number from 0 to below 1 is needed".into())
 }
 
-fn parse_rate(text: &str) -> Result<f64, String> {
+pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| *rate > 0.0 && f64::is_finite(*rate));
     rate.ok_or("a number above 0 is needed".into())
 }
@@ -145,7 +152,7 @@ fn parse_weights(text: &str) -> Result<BagWeights, String> {
 }
 
 /// Penalties for a single label that `auto` tries, from strong to weak: each solution is where the next one starts.
-const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
+pub(super) const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
 /// Epochs without a better Brier score on held-out bags after which minibatches stop.
 const PATIENCE: usize = 10;
