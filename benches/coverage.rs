@@ -7,10 +7,11 @@
 
 use easyllp::bagging::{Sizes, random};
 use easyllp::estimate::AtThreshold;
+use easyllp::method::Event;
 use easyllp::table::{Column, Encoder, EncoderOptions, Source, Table, labels};
 use easyllp::{
-    Bags, Error, Estimate, Estimator, Event, Lbfgs, LinearModel, Link, LossName, Model, Noise, Optimizer,
-    Partition, Predictions, Result, Rows, Scope, Trainer, datasets,
+    Bags, Error, Estimate, Estimator, Lbfgs, LinearModel, Link, LossName, Model, Noise, Optimizer, Partition,
+    Predictions, Result, Rows, Scope, Trainer, datasets,
 };
 use ndarray::Array2;
 use rand::{Rng, RngExt, SeedableRng};

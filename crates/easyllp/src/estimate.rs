@@ -267,9 +267,10 @@ impl<'b> Estimator<'b> {
         for (bag, size) in bags.sizes().enumerate() {
             let k = size as f64;
             let noise = bags.count_variance(bag) / k;
-            // Squares of few rows vary as those rows do, squares of many as normal ones.
-            outlook.squares += (2.0 * (1.0 - 1.0 / k) * (figure + noise).powi(2) + figure / k) / n_bags;
-            outlook.mean += ((chance + noise) * spread * (1.0 - 1.0 / k) + figure / k) / n_bags;
+            // What single rows add is in both.
+            let together = (1.0 - 1.0 / k) / n_bags;
+            outlook.squares += together * 2.0 * (figure + noise).powi(2);
+            outlook.mean += together * (chance + noise) * spread;
         }
         outlook
     }
@@ -541,7 +542,7 @@ struct Squares {
     single: f64,
 }
 
-/// The variance of each form times the number of bags; both 0 where they are not known.
+/// The variance of each form times the number of bags, but for what both have in common; 0 where they are not known.
 #[derive(Debug, Default)]
 struct Outlook {
     squares: f64,
