@@ -186,6 +186,8 @@ fn others() -> Vec<String> {
         evaluate("--model good.model --label nothing"),
         evaluate("--model good.model --positive a"),
         evaluate("--model good.model --against nowhere.safetensors"),
+        format!("tune --rows rows.csv --reports reports.csv {FILES} --l2 1 --out best.toml"),
+        format!("tune --rows rows.csv --reports reports.csv {FILES} --l2 -1 --out best.toml"),
         evaluate("--model good.model --report nowhere/report.html"),
         "evaluate --model good.model --rows rows.csv --reports reports.csv --key bag --count size,count,scale".into(),
         "show nowhere.safetensors".into(),

@@ -162,6 +162,37 @@ fn models_are_compared_and_shown() {
     assert!(!page.contains("http://") && !page.contains("https://"));
 }
 
+/// Stopped and started again, `tune` repeats nothing and comes to the same end; its file serves `train`.
+#[test]
+fn settings_are_tuned_and_nothing_is_repeated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out rows.csv");
+    stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 8 --out bagged");
+    let files = "--rows bagged/rows.parquet --reports bagged/reports.parquet --key bag --count count";
+    let tune = || {
+        let arguments = format!("tune {files} --l2 1,0.01,0.001 --folds 2 --out best.toml");
+        let output = easyllp(folder, &arguments).unwrap();
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        (String::from_utf8(output.stdout).expect("UTF-8"), said.matches("from the journal").count())
+    };
+    let (first, kept) = tune();
+    assert_eq!(kept, 0);
+    assert!(
+        first.contains("best") && !first.lines().nth(3).expect("a first trial").contains("l2 1.000e0"),
+        "{first}"
+    );
+    assert_eq!(tune(), (first.clone(), 3));
+    // A record that is lost or damaged is made again.
+    let mut records = names(&folder.join("best.toml.journal"));
+    records.sort();
+    assert_eq!(records.len(), 3);
+    fs::remove_file(folder.join("best.toml.journal").join(&records[0])).expect("a record");
+    fs::write(folder.join("best.toml.journal").join(&records[1]), b"half").expect("a record");
+    assert_eq!(tune(), (first, 1));
+    stdout(folder, &format!("train --config best.toml {files} --out model"));
+}
+
 #[test]
 fn bags_by_a_feature_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -358,7 +389,7 @@ fn an_interrupt_leaves_nothing() {
     stdout(folder, &format!("train {files} --l2 0.01 --out ready"));
     let before = names(folder);
     let predict = format!("predict --model ready --rows {} --out scores.parquet", "rows.csv ".repeat(200));
-    let train = format!("train {files} --epochs 10000 --out model");
+    let train = format!("train {files} --epochs 100000 --holdout 0 --out model");
     for command in [predict, train] {
         let mut child = Process::new(assert_cmd::cargo::cargo_bin!("easyllp"))
             .current_dir(folder)

@@ -116,9 +116,9 @@ fn parse_l2(text: &str) -> Result<L2, String> {
 }
 
 pub(super) fn parse_l2_value(text: &str) -> Result<f64, String> {
-    match parse_l2(text)? {
-        L2::Value(l2) => Ok(l2),
-        L2::Auto => Err("a number of at least 0 is needed".into()),
+    match parse_l2(text) {
+        Ok(L2::Value(l2)) => Ok(l2),
+        _ => Err("a number of at least 0 is needed".into()),
     }
 }
 

@@ -45,11 +45,11 @@ pub(crate) struct TuneArgs {
     loss: Vec<LossName>,
 
     /// Penalties to try; by default eight for linear models, and 0 and 1 for networks
-    #[arg(long, value_name = "L2", value_parser = parse_l2_value, value_delimiter = ',')]
+    #[arg(long, value_name = "L2", value_parser = parse_l2_value, value_delimiter = ',', allow_negative_numbers = true)]
     l2: Vec<f64>,
 
     /// Step sizes to try, for networks
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, value_delimiter = ',', default_value = "0.0003,0.001,0.003")]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, value_delimiter = ',', allow_negative_numbers = true, default_value = "0.0003,0.001,0.003")]
     lr: Vec<f64>,
 
     /// Numbers of epochs to try, for networks

@@ -172,7 +172,7 @@ fn truths() -> [f64; 6] {
 }
 
 /// As the test of the same name in `estimates`: 1,000 sets of bags a case, shares with a standard error of 0.007. Passes on
-/// PASSES of the seeds 0 to 19, with 18 such shares each.
+/// 19 of the seeds 0 to 19, with 18 such shares each.
 #[test]
 fn intervals_of_rates_and_ranks_cover() {
     const SETS: u32 = 1000;
@@ -217,7 +217,7 @@ fn intervals_of_rates_and_ranks_cover() {
     }
 }
 
-/// For the rows at hand, AUC covers theirs: 1,000 sets as above. Passes on PASSES of the seeds 0 to 19.
+/// For the rows at hand, AUC covers theirs: 1,000 sets as above. Passes on 20 of the seeds 0 to 19.
 #[test]
 fn ranks_of_the_rows_at_hand_are_covered() {
     let mut rng = ChaCha8Rng::seed_from_u64(seed());
@@ -243,7 +243,7 @@ fn ranks_of_the_rows_at_hand_are_covered() {
 
 /// For a model whose probabilities hold, the squared calibration error is 0 on average, and its standard error is what
 /// it varies by: the mean over 400 sets within 4 of its standard errors, the ratio of spreads within 4/√(2·400) = 0.14.
-/// Passes on PASSES of the seeds 0 to 19.
+/// Passes on 20 of the seeds 0 to 19.
 #[test]
 fn calibration_of_a_true_model_has_no_error() {
     const SETS: usize = 400;

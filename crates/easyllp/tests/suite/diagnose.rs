@@ -221,7 +221,7 @@ fn intervals_of_the_prior_cover() {
 
 /// Of 400 random baggings of rows with two numbers and a field of three categories, a share of about 5 % shows an uneven
 /// feature at level 0.05 (Bonferroni makes it a little less): between 1 % and 8.3 %, three standard errors of 0.011 above.
-/// Passes on PASSES of the seeds 0 to 19. Bags by the first number are always seen.
+/// Passes on 20 of the seeds 0 to 19. Bags by the first number are always seen.
 #[test]
 fn features_of_random_bags_are_even() {
     let mut rng = ChaCha8Rng::seed_from_u64(seed());
