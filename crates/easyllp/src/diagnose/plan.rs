@@ -28,7 +28,7 @@ pub fn equivalent_rows(bags: &Bags) -> f64 {
 ///
 /// // An error of 2.25 %, seen through 39 bags of 256.
 /// let expected = expected_standard_error(0.0225, 256, 39)?;
-/// assert!((expected - 0.0052).abs() < 1e-4);
+/// assert!((expected - 0.0054).abs() < 1e-4);
 /// assert_eq!(bags_needed(0.0225, 256, expected)?, 39);
 /// # Ok::<(), easyllp::Error>(())
 /// ```

@@ -21,7 +21,7 @@ impl Estimator<'_> {
     /// let scores = Array2::from_shape_fn((4000, 1), |(row, _)| (row % 10) as f32 - 4.5);
     /// let bags = Bags::from_labels(bagging::random(4000, &bagging::Sizes::Fixed(8), 1)?, &labels, 2)?;
     /// let auc = Estimator::new(&bags)?.auc(&Predictions::new(scores.view(), Link::Logit)?)?;
-    /// assert!(auc.covers(0.8) && auc.standard_error < 0.02);
+    /// assert!(auc.covers(0.8) && auc.standard_error < 0.04, "{auc:?}");
     /// # Ok::<(), easyllp::Error>(())
     /// ```
     pub fn auc(&self, predictions: &Predictions) -> Result<Estimate> {
