@@ -45,8 +45,6 @@ pub struct BagShare {
     pub predicted: f64,
     /// The share of class 1 as reported.
     pub reported: f64,
-    /// How many rows it has.
-    pub size: usize,
 }
 
 /// Everything on the page; what is empty is left out.

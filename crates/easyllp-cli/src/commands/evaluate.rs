@@ -261,7 +261,6 @@ fn page(
                 page.bags.push(BagShare {
                     predicted: of_rows.iter().sum::<f64>() / of_rows.len() as f64,
                     reported: bags.proportion(bag, 1),
-                    size: of_rows.len(),
                 });
             }
             page.scores.extend(of_rows);

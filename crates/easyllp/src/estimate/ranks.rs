@@ -31,7 +31,8 @@ impl Estimator<'_> {
     pub(super) fn auc_statistic(&self, predictions: &Predictions) -> Result<Statistic> {
         let members = self.members_of(predictions)?;
         let n_bags = self.bags.n_bags();
-        let ranks = mid_ranks(&members);
+        let order = members.downward();
+        let ranks = mid_ranks(&members, &order);
         let control = members.sum(n_bags, |member| members.controls[member]);
         let sums = BagSums {
             weight: &members.sum(n_bags, |member| ranks[member]),
@@ -40,7 +41,7 @@ impl Estimator<'_> {
         };
         let mut with_rank = self.joint(1, &sums);
         if self.scope == Scope::Population {
-            self.add_chance_of_ranks(&mut with_rank, &members, &control);
+            self.add_chance_of_ranks(&mut with_rank, &members, &order, &control);
         }
         let share = self.class_share(1);
         let p = share.value;
@@ -56,7 +57,13 @@ impl Estimator<'_> {
 
     /// In another sample ranks would differ too: a row j adds H_j = E[y·1(score > that of j)] to the mean of y·F. The
     /// labels in it are corrected targets, q + r̂ + (N−1)/(n−1)·(r̄ − r̂).
-    fn add_chance_of_ranks(&self, with_rank: &mut Statistic, members: &Members, control: &[f64]) {
+    fn add_chance_of_ranks(
+        &self,
+        with_rank: &mut Statistic,
+        members: &Members,
+        order: &[u32],
+        control: &[f64],
+    ) {
         let (n_rows, n_bags) = (self.bags.n_members() as f64, self.bags.n_bags());
         let slope = (n_rows - 1.0) / (n_bags as f64 - 1.0);
         let counts = self.bags.counts();
@@ -74,7 +81,6 @@ impl Estimator<'_> {
         let mut above = 0.0;
         let mut sums = vec![0.0; n_bags];
         let mut total = 0.0;
-        let order = members.downward();
         for tied in order.chunk_by(|&a, &b| is_tied(members, a, b)) {
             let of_tied: f64 = tied.iter().map(|&member| target(member)).sum();
             let share_above = (above + 0.5 * of_tied) / n_rows;
@@ -96,11 +102,11 @@ fn is_tied(members: &Members, a: u32, b: u32) -> bool {
 }
 
 /// (rank − ½)/N, counted from the lowest score; rows of one score share the mean of their ranks.
-fn mid_ranks(members: &Members) -> Vec<f64> {
+fn mid_ranks(members: &Members, order: &[u32]) -> Vec<f64> {
     let n_rows = members.scores.len() as f64;
     let mut ranks = vec![0.0; members.scores.len()];
     let mut n_above = 0;
-    for tied in members.downward().chunk_by(|&a, &b| is_tied(members, a, b)) {
+    for tied in order.chunk_by(|&a, &b| is_tied(members, a, b)) {
         let rank = 1.0 - (n_above as f64 + 0.5 * tied.len() as f64) / n_rows;
         for &member in tied {
             ranks[member as usize] = rank;
