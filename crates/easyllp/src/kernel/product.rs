@@ -1,7 +1,7 @@
 //! Matrix products through the `gemm` crate, on one thread: parallelism is the caller's, over fixed chunks of rows, so
 //! that results do not depend on the number of threads.
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
 use ndarray::{ArrayView2, ArrayViewMut2, LinalgScalar};
 
 /// What a product does with what is in its output already.
@@ -12,9 +12,46 @@ pub(crate) enum Onto {
 }
 
 /// The element types that products are compiled for.
-pub(crate) trait Element: LinalgScalar {}
-impl Element for f32 {}
-impl Element for f64 {}
+pub(crate) trait Element: LinalgScalar + Send + Sync {
+    /// The product for the widest vectors of this machine.
+    fn routine() -> Routine<Self>;
+}
+
+impl Element for f32 {
+    fn routine() -> Routine<Self> {
+        gemm_f32::gemm::f32::get_gemm_fn()
+    }
+}
+
+impl Element for f64 {
+    fn routine() -> Routine<Self> {
+        gemm_f64::gemm::f64::get_gemm_fn()
+    }
+}
+
+/// m, n, k; the output by column and row strides, and whether it is added to; both factors, likewise; the factors of the
+/// output and of the product; which of the three are conjugated, if they are complex; threads.
+type Routine<T> = unsafe fn(
+    usize,
+    usize,
+    usize,
+    *mut T,
+    isize,
+    isize,
+    bool,
+    *const T,
+    isize,
+    isize,
+    *const T,
+    isize,
+    isize,
+    T,
+    T,
+    bool,
+    bool,
+    bool,
+    Parallelism,
+);
 
 /// `out = lhs · rhs`, or `out += lhs · rhs`; m × k times k × n, any strides.
 pub(crate) fn product<T: Element>(
@@ -33,37 +70,50 @@ pub(crate) fn product<T: Element>(
         }
         return;
     }
-    let (lhs_strides, rhs_strides) = (strides(lhs.strides()), strides(rhs.strides()));
-    let out_strides = strides(out.strides());
+    // The routine wants lines of the output to be columns: of the transposed product, if they are rows.
+    let [down, across] = strides(out.strides());
+    if across < down {
+        by_columns(rhs.reversed_axes(), lhs.reversed_axes(), onto, out.reversed_axes());
+    } else {
+        by_columns(lhs, rhs, onto, out);
+    }
+}
+
+fn by_columns<T: Element>(lhs: ArrayView2<T>, rhs: ArrayView2<T>, onto: Onto, mut out: ArrayViewMut2<T>) {
+    let ((m, k), n) = (lhs.dim(), rhs.ncols());
+    let (of_lhs, of_rhs) = (strides(lhs.strides()), strides(rhs.strides()));
+    let of_out = strides(out.strides());
+    let sequential = Parallelism::None;
     #[expect(unsafe_code, reason = "gemm takes raw pointers")]
-    // SAFETY: the three views are of the shapes asserted above, each pointer comes with its own view's strides, and
-    // `out` is borrowed mutably, so it overlaps neither input.
+    // SAFETY: the three views are of the shapes that `product` asserts, each pointer comes with its own view's strides,
+    // none of which is negative, and `out` is borrowed mutably, so it overlaps neither input.
     unsafe {
-        gemm::gemm(
+        T::routine()(
             m,
             n,
             k,
             out.as_mut_ptr(),
-            out_strides[1],
-            out_strides[0],
+            of_out[1],
+            of_out[0],
             onto == Onto::Add,
             lhs.as_ptr(),
-            lhs_strides[1],
-            lhs_strides[0],
+            of_lhs[1],
+            of_lhs[0],
             rhs.as_ptr(),
-            rhs_strides[1],
-            rhs_strides[0],
+            of_rhs[1],
+            of_rhs[0],
             T::one(),
             T::one(),
             false,
             false,
             false,
-            Parallelism::None,
+            sequential,
         );
     }
 }
 
 fn strides(of: &[isize]) -> [isize; 2] {
+    assert!(of[0] >= 0 && of[1] >= 0, "a factor of a product runs backward");
     [of[0], of[1]]
 }
 
