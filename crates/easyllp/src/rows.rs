@@ -42,7 +42,7 @@ pub struct RowBatch<'b> {
 }
 
 /// Space into which rows are gathered, used again from batch to batch.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RowBuffer {
     dense: Array2<f32>,
     categories: Array2<u32>,
@@ -156,6 +156,13 @@ impl<'a> Rows<'a> {
             dense: Array2::zeros((n_rows, self.n_dense())),
             categories: Array2::zeros((n_rows, self.n_fields())),
         }
+    }
+}
+
+impl RowBuffer {
+    /// The dense features of the first rows.
+    pub(crate) fn dense(&self, n_rows: usize) -> ArrayView2<'_, f32> {
+        self.dense.slice(s![..n_rows, ..])
     }
 }
 

@@ -79,18 +79,20 @@ impl TargetRule for EasyLlp<'_> {
         self.bags.rows()
     }
 
+    fn changes(&self) -> bool {
+        matches!(self.draw, Draw::EveryEpoch { .. })
+    }
+
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
-        let (seed, is_due) = match self.draw {
-            Draw::Never if epoch == 0 => return self.correction.soft_into(self.bags, out),
-            Draw::Never => return Ok(()),
-            Draw::Once { seed } => (seed, epoch == 0),
-            Draw::EveryEpoch { seed } => (seed, true),
+        let seed = match self.draw {
+            Draw::Never => return self.correction.soft_into(self.bags, out),
+            Draw::Once { seed } | Draw::EveryEpoch { seed } => seed,
         };
         if epoch == 0 {
             self.rng = None; // a second training begins with the same draws
         }
         let rng = self.rng.get_or_insert_with(|| stream(seed, Stream::Surrogate));
-        if is_due { self.correction.surrogate_into(self.bags, rng, out) } else { Ok(()) }
+        self.correction.surrogate_into(self.bags, rng, out)
     }
 }
 
@@ -107,7 +109,9 @@ mod tests {
             let mut rule = EasyLlp::with(&bags, Correction::default(), draw);
             let mut out = Targets::zeros(40, 2);
             [0, 1].map(|epoch| {
-                rule.targets(epoch, &mut out).unwrap();
+                if epoch == 0 || rule.changes() {
+                    rule.targets(epoch, &mut out).unwrap();
+                }
                 out.clone()
             })
         };

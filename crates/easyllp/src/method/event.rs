@@ -35,10 +35,12 @@ impl TargetRule for Event<'_> {
         (0..).zip(self.labels).map(|(row, _)| row).collect()
     }
 
-    fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
-        if epoch == 0 {
-            *out = Targets::from_labels(self.labels, self.n_classes)?;
-        }
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+        *out = Targets::from_labels(self.labels, self.n_classes)?;
         Ok(())
     }
 }

@@ -22,7 +22,12 @@ pub trait TargetRule {
     /// The rows that have a target, and so are trained on, in ascending order.
     fn rows(&self) -> Vec<u32>;
 
-    /// Writes the targets of an epoch, counted from 0. Called once for each epoch, in order, with the same `out`: what
-    /// does not change from epoch to epoch need not be written again. L-BFGS asks for epoch 0 only.
+    /// Whether targets may change from epoch to epoch. If not, they are asked for once.
+    fn changes(&self) -> bool {
+        true
+    }
+
+    /// Writes the targets of an epoch, counted from 0. Called once for each epoch, in order, with the same `out`; once in all if
+    /// targets do not change. L-BFGS asks for epoch 0 only.
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()>;
 }

@@ -35,7 +35,11 @@ impl TargetRule for Naive<'_> {
         self.bags.rows()
     }
 
-    fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
-        if epoch == 0 { Correction::Naive.soft_into(self.bags, out) } else { Ok(()) }
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+        Correction::Naive.soft_into(self.bags, out)
     }
 }

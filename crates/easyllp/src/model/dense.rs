@@ -47,6 +47,8 @@ pub(crate) struct DenseStack {
     widths: Vec<usize>,
     activation: Activation,
     dropout: f32,
+    /// Whether what comes in are the rows' dense features themselves.
+    is_of_rows: bool,
 }
 
 /// What a stack keeps from `forward` to `backward`, and its scratch.
@@ -89,7 +91,12 @@ impl DenseStack {
             check_size("number of weights of a layer", pair[0], pair[1])?;
         }
         let Hidden { activation, dropout, .. } = *hidden;
-        Ok(Self { first_block, widths, activation, dropout })
+        Ok(Self { first_block, widths, activation, dropout, is_of_rows: false })
+    }
+
+    /// The same, if what comes in are the rows' dense features and nothing else.
+    pub(crate) fn of_rows(self) -> Self {
+        Self { is_of_rows: true, ..self }
     }
 
     /// The stack's blocks: weights and biases uniform within ±1/√inputs of their layer, as PyTorch begins.
@@ -102,7 +109,8 @@ impl DenseStack {
             };
             let (weights, bias) = (draw(pair[0]), draw(1));
             let name = |of| format!("fc{}.{of}", layer + 1);
-            blocks.push(Block::new(name("weights"), weights, Updates::Dense, true));
+            let updates = if layer == 0 && self.is_of_rows { Updates::OfRows } else { Updates::Dense };
+            blocks.push(Block::new(name("weights"), weights, updates, true));
             blocks.push(Block::new(name("bias"), bias, Updates::Dense, false));
         }
         blocks
@@ -195,8 +203,19 @@ impl DenseStack {
             let block = self.first_block + 2 * layer;
             let dbias = gradient.dense_mut(block + 1).as_slice_mut().expect("gradients are contiguous");
             column_sums(dz.as_slice().expect("derivatives are contiguous"), dbias);
-            let dweights = gradient.dense_mut(block).view_mut();
             let Some(previous) = before.last_mut() else {
+                if self.is_of_rows {
+                    let of_rows = gradient.of_rows_mut(block);
+                    match rest.first_mut() {
+                        Some(tape) => std::mem::swap(of_rows, &mut tape.derivatives),
+                        None => {
+                            of_rows.clear();
+                            of_rows.extend(dscores.iter());
+                        }
+                    }
+                    return;
+                }
+                let dweights = gradient.dense_mut(block).view_mut();
                 product(input.t(), dz, Onto::Overwrite, dweights);
                 if let Some(dinput) = dinput {
                     let first = n_inputs - dinput.ncols();
@@ -206,6 +225,7 @@ impl DenseStack {
             };
             let length = n_rows * n_inputs;
             let outputs = &previous.outputs[..length];
+            let dweights = gradient.dense_mut(block).view_mut();
             product(matrix(outputs, n_rows, n_inputs).t(), dz, Onto::Overwrite, dweights);
             let derivatives = space(&mut previous.derivatives, length);
             product(dz, weights.t(), Onto::Overwrite, matrix_mut(derivatives, n_inputs));

@@ -187,7 +187,6 @@ impl Model for EmbeddingNet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::BlockGradient;
     use ndarray::{Array1, array};
 
     fn example(n_dense: usize) -> (Rows<'static>, EmbeddingNet) {
@@ -227,18 +226,8 @@ mod tests {
             loss(&model, &mut tape);
             let mut gradient = model.parameters.zero_gradient();
             model.backward(&batch, &mut tape, dscores.view(), &mut gradient);
-            for (block, gradient) in gradient.0.iter().enumerate() {
-                let slopes = match gradient {
-                    BlockGradient::Dense(values) => values.clone(),
-                    BlockGradient::Touched(lines) => {
-                        let mut values = Array2::zeros(model.parameters.0[block].values.dim());
-                        for (line, of_line) in lines.iter() {
-                            let mut values = values.row_mut(line as usize);
-                            values += &ndarray::aview1(of_line);
-                        }
-                        values
-                    }
-                };
+            for (block, gradient) in gradient.blocks.iter().enumerate() {
+                let slopes = gradient.to_matrix(model.parameters.0[block].values.dim());
                 for (place, &slope) in slopes.indexed_iter() {
                     let shifted = |step: f32| {
                         let mut model = model.clone();

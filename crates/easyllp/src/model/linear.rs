@@ -139,7 +139,6 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::loss::{Softmax, TrainingLoss};
-    use crate::model::parameters::BlockGradient;
     use ndarray::array;
 
     /// Two dense features and two fields, three classes, weights that are no round numbers.
@@ -182,18 +181,8 @@ mod tests {
         };
         let mut gradient = model.parameters.zero_gradient();
         model.backward(&batch, &mut (), loss_and_slopes(&model).1.view(), &mut gradient);
-        for (block, gradient) in gradient.0.iter().enumerate() {
-            let gradient = match gradient {
-                BlockGradient::Dense(values) => values.clone(),
-                BlockGradient::Touched(lines) => {
-                    let mut values = Array2::zeros(model.parameters.0[block].values.dim());
-                    for (line, of_line) in lines.iter() {
-                        let mut values = values.row_mut(line as usize);
-                        values += &ArrayView1::from(of_line);
-                    }
-                    values
-                }
-            };
+        for (block, gradient) in gradient.blocks.iter().enumerate() {
+            let gradient = gradient.to_matrix(model.parameters.0[block].values.dim());
             for (place, &slope) in gradient.indexed_iter() {
                 let shifted = |step: f32| {
                     let mut model = model.clone();

@@ -36,7 +36,7 @@ impl Mlp {
     /// A network for `n_dense` features. Weights and biases are drawn uniformly from ±1/√(inputs of their layer).
     pub fn new(n_dense: usize, hidden: &Hidden, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
-        let stack = DenseStack::new(0, n_dense, hidden, n_columns(n_classes))?;
+        let stack = DenseStack::new(0, n_dense, hidden, n_columns(n_classes))?.of_rows();
         let parameters = Parameters::new(stack.blocks(&mut stream(seed, Stream::Weights)));
         Ok(Self { parameters, stack })
     }

@@ -1,6 +1,7 @@
 //! The numbers of a model and their gradient, in blocks: what a model shares with an optimiser.
 
 use crate::error::{Error, Result, check_length};
+use crate::rows::RowBuffer;
 use ndarray::{Array2, ArrayView2};
 use std::borrow::Cow;
 
@@ -9,6 +10,9 @@ use std::borrow::Cow;
 pub enum Updates {
     /// Every batch touches every number.
     Dense,
+    /// So it does, but the block is multiplied with the rows' dense features, a line a feature: its gradient is their product with
+    /// the derivative in what comes of it, and is multiplied out by the optimiser, a few lines at a time.
+    OfRows,
     /// A batch touches a few lines, those of the categories in it: the cost follows them and not the table.
     Touched,
 }
@@ -92,26 +96,50 @@ impl Parameters {
 
     /// A gradient of zeros, of the same form.
     pub fn zero_gradient(&self) -> Gradient {
-        Gradient(
-            self.0
-                .iter()
-                .map(|block| match block.updates {
-                    Updates::Dense => BlockGradient::Dense(Array2::zeros(block.values.dim())),
-                    Updates::Touched => BlockGradient::Touched(Touched::new(block.values.ncols())),
-                })
-                .collect(),
-        )
+        let of_block = |block: &Block| match block.updates {
+            Updates::Dense => BlockGradient::Dense(Array2::zeros(block.values.dim())),
+            Updates::OfRows => BlockGradient::OfRows(Vec::new()),
+            Updates::Touched => BlockGradient::Touched(Touched::new(block.values.ncols())),
+        };
+        Gradient { blocks: self.0.iter().map(of_block).collect(), rows: RowBuffer::default(), n_rows: 0 }
     }
 }
 
 /// A gradient, block by block.
 #[derive(Debug, Clone)]
-pub struct Gradient(pub(crate) Vec<BlockGradient>);
+pub struct Gradient {
+    pub(crate) blocks: Vec<BlockGradient>,
+    /// The batch, for blocks whose gradient is a product with its features.
+    pub(crate) rows: RowBuffer,
+    /// How many rows the batch has.
+    pub(crate) n_rows: usize,
+}
 
 #[derive(Debug, Clone)]
 pub(crate) enum BlockGradient {
     Dense(Array2<f32>),
+    /// The derivative in the product of features and block, a line a row.
+    OfRows(Vec<f32>),
     Touched(Touched),
+}
+
+#[cfg(test)]
+impl BlockGradient {
+    /// The gradient of a block of this shape, touched lines added up.
+    pub(crate) fn to_matrix(&self, shape: (usize, usize)) -> Array2<f32> {
+        match self {
+            Self::Dense(values) => values.clone(),
+            Self::OfRows(_) => unimplemented!("Adam's tests multiply it out"),
+            Self::Touched(lines) => {
+                let mut values = Array2::zeros(shape);
+                for (line, of_line) in lines.iter() {
+                    let mut values = values.row_mut(line as usize);
+                    values += &ndarray::aview1(of_line);
+                }
+                values
+            }
+        }
+    }
 }
 
 impl Gradient {
@@ -119,11 +147,23 @@ impl Gradient {
     ///
     /// # Panics
     ///
-    /// If the block's lines are touched one by one.
+    /// If the block's gradient is not of this form.
     pub fn dense_mut(&mut self, block: usize) -> &mut Array2<f32> {
-        match &mut self.0[block] {
+        match &mut self.blocks[block] {
             BlockGradient::Dense(values) => values,
-            BlockGradient::Touched(_) => panic!("block {block} has a gradient of touched lines"),
+            _ => panic!("block {block} has a gradient of another form"),
+        }
+    }
+
+    /// The derivative in the product of the rows' dense features and a block, a line a row.
+    ///
+    /// # Panics
+    ///
+    /// If the block's gradient is not of this form.
+    pub fn of_rows_mut(&mut self, block: usize) -> &mut Vec<f32> {
+        match &mut self.blocks[block] {
+            BlockGradient::OfRows(derivative) => derivative,
+            _ => panic!("block {block} has a gradient of another form"),
         }
     }
 
@@ -131,17 +171,17 @@ impl Gradient {
     ///
     /// # Panics
     ///
-    /// If the block is dense.
+    /// If the block's gradient is not of this form.
     pub fn touched_mut(&mut self, block: usize) -> &mut Touched {
-        match &mut self.0[block] {
+        match &mut self.blocks[block] {
             BlockGradient::Touched(lines) => lines,
-            BlockGradient::Dense(_) => panic!("block {block} has a dense gradient"),
+            _ => panic!("block {block} has a gradient of another form"),
         }
     }
 
     /// No line touched; dense blocks stay as they are, to be overwritten.
     pub(crate) fn clear_touched(&mut self) {
-        for block in &mut self.0 {
+        for block in &mut self.blocks {
             if let BlockGradient::Touched(lines) = block {
                 lines.lines.clear();
             }

@@ -112,7 +112,9 @@ impl<'s> AdamState<'s> {
             .0
             .iter()
             .map(|block| match block.updates {
-                Updates::Dense => Memory::Dense(DenseMemory::new(&block.values, settings.average)),
+                Updates::Dense | Updates::OfRows => {
+                    Memory::Dense(DenseMemory::new(&block.values, settings.average))
+                }
                 Updates::Touched => Memory::Table(TableMemory::new(&block.values, settings.average)),
             })
             .collect();
@@ -150,8 +152,9 @@ impl<'s> AdamState<'s> {
         }
         let mut scale = 1.0 / n_rows as f64;
         if let Some(limit) = self.settings.clip_norm {
-            let squares = self.blocks.iter().enumerate().map(|(block, memory)| match memory {
-                Memory::Dense(memory) => memory.squared_norm(block, parts),
+            let blocks = self.blocks.iter().zip(&parameters.0).enumerate();
+            let squares = blocks.map(|(block, (memory, of_block))| match memory {
+                Memory::Dense(memory) => memory.squared_norm(block, of_block.values.ncols(), parts),
                 Memory::Table(memory) => memory.squared_norm(block, parts),
             });
             let norm = squares.sum::<f64>().sqrt() * scale;

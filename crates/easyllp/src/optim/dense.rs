@@ -1,11 +1,18 @@
 //! What Adam remembers of a block whose numbers change in every step.
 
-use crate::kernel::{Run, Step, join, squared_norm};
+use crate::kernel::{Onto, Run, Step, join, product, squared_norm};
 use crate::model::{BlockGradient, Gradient};
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
+use std::cell::RefCell;
 
 /// Numbers that one thread updates before it looks for other work.
 const PIECE: usize = 1 << 14;
+
+/// The same of numbers whose gradient has to be multiplied out first: a good part of a core's own cache.
+const MULTIPLIED: usize = 1 << 16;
+
+/// Lines of such a block are taken by so many, which is kind to vectors.
+const LINES: usize = 16;
 
 pub(super) struct DenseMemory {
     mean: Vec<f32>,
@@ -35,8 +42,8 @@ impl DenseMemory {
         values.as_slice_mut().expect("parameters are contiguous").copy_from_slice(&self.average);
     }
 
-    pub(super) fn squared_norm(&self, block: usize, parts: &[Gradient]) -> f64 {
-        norm_of_range(0, self.mean.len(), block, parts)
+    pub(super) fn squared_norm(&self, block: usize, width: usize, parts: &[Gradient]) -> f64 {
+        Parts { block, width, gradients: parts }.squared_norm(0, self.mean.len())
     }
 
     /// Numbers do not depend on each other, so that it does not matter how threads share them.
@@ -47,55 +54,149 @@ impl DenseMemory {
         block: usize,
         parts: &[Gradient],
     ) -> bool {
+        let width = values.ncols();
         let weights = values.as_slice_mut().expect("parameters are contiguous");
         let Self { mean, square, average, .. } = self;
-        update_run(step, Run { weights, mean, square, average }, 0, block, parts)
+        Parts { block, width, gradients: parts }.update(step, Run { weights, mean, square, average }, 0)
     }
 }
 
-fn update_run(step: Step, run: Run, start: usize, block: usize, parts: &[Gradient]) -> bool {
-    let length = run.weights.len();
-    if length <= PIECE {
-        return run.update(step, slices(start, length, block, parts));
-    }
-    let middle = middle(length);
-    let (first, second) = run.split_at(middle);
-    let (first, second) = join(
-        || update_run(step, first, start, block, parts),
-        || update_run(step, second, start + middle, block, parts),
-    );
-    first & second
-}
-
-/// The sum of squares of a range, always cut at the same places: threads change nothing.
-fn norm_of_range(start: usize, length: usize, block: usize, parts: &[Gradient]) -> f64 {
-    if length <= PIECE {
-        return squared_norm(length, slices(start, length, block, parts));
-    }
-    let middle = middle(length);
-    let (first, second) = join(
-        || norm_of_range(start, middle, block, parts),
-        || norm_of_range(start + middle, length - middle, block, parts),
-    );
-    first + second
-}
-
-/// About half of it, in whole pieces.
-fn middle(length: usize) -> usize {
-    length.div_ceil(PIECE).div_ceil(2) * PIECE
-}
-
-/// The same range of each part's gradient.
-fn slices(
-    start: usize,
-    length: usize,
+/// The gradient of a block of some width, in parts that are to be added up.
+#[derive(Clone, Copy)]
+struct Parts<'g> {
     block: usize,
-    parts: &[Gradient],
-) -> impl Iterator<Item = &[f32]> + Clone {
-    parts.iter().map(move |part| match &part.0[block] {
-        BlockGradient::Dense(values) => {
-            &values.as_slice().expect("gradients are contiguous")[start..start + length]
+    width: usize,
+    gradients: &'g [Gradient],
+}
+
+impl<'g> Parts<'g> {
+    fn update(self, step: Step, run: Run, start: usize) -> bool {
+        let length = run.weights.len();
+        if let Some(middle) = self.middle(length) {
+            let (first, second) = run.split_at(middle);
+            let (first, second) =
+                join(|| self.update(step, first, start), || self.update(step, second, start + middle));
+            return first & second;
         }
-        BlockGradient::Touched(_) => unreachable!("gradients of one model have one form"),
-    })
+        if self.is_of_rows() {
+            self.multiplied(start, length, |gradient| run.update(step, std::iter::once(gradient)))
+        } else {
+            run.update(step, self.slices(start, length))
+        }
+    }
+
+    /// The sum of squares of a range, always cut at the same places: threads change nothing.
+    fn squared_norm(self, start: usize, length: usize) -> f64 {
+        if let Some(middle) = self.middle(length) {
+            let (first, second) = join(
+                || self.squared_norm(start, middle),
+                || self.squared_norm(start + middle, length - middle),
+            );
+            return first + second;
+        }
+        if self.is_of_rows() {
+            self.multiplied(start, length, |gradient| squared_norm(length, std::iter::once(gradient)))
+        } else {
+            squared_norm(length, self.slices(start, length))
+        }
+    }
+
+    /// Where a range is cut in about half, if it is too long for one thread.
+    fn middle(self, length: usize) -> Option<usize> {
+        let (most, unit) = if self.is_of_rows() { (MULTIPLIED, LINES * self.width) } else { (PIECE, PIECE) };
+        (length > most.max(unit)).then(|| (length / 2).next_multiple_of(unit))
+    }
+
+    fn is_of_rows(self) -> bool {
+        matches!(self.gradients[0].blocks[self.block], BlockGradient::OfRows(_))
+    }
+
+    /// The same range of each part's gradient.
+    fn slices(self, start: usize, length: usize) -> impl Iterator<Item = &'g [f32]> + Clone {
+        self.gradients.iter().map(move |part| match &part.blocks[self.block] {
+            BlockGradient::Dense(values) => {
+                &values.as_slice().expect("gradients are contiguous")[start..start + length]
+            }
+            _ => unreachable!("gradients of one model have one form"),
+        })
+    }
+
+    /// The sum of a range of whole lines, which is a product with features of the rows, as long as it is needed: in a cache,
+    /// if all goes well.
+    fn multiplied<R>(self, start: usize, length: usize, work: impl FnOnce(&[f32]) -> R) -> R {
+        thread_local! {
+            static SPACE: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+        }
+        SPACE.with_borrow_mut(|space| {
+            if space.len() < length {
+                space.resize(length, 0.0);
+            }
+            let out = &mut space[..length];
+            let features = start / self.width..(start + length) / self.width;
+            for (place, part) in self.gradients.iter().enumerate() {
+                let BlockGradient::OfRows(derivative) = &part.blocks[self.block] else {
+                    unreachable!("gradients of one model have one form");
+                };
+                let derivative = &derivative[..part.n_rows * self.width];
+                let shape = "a line a row";
+                product(
+                    part.rows.dense(part.n_rows).slice(s![.., features.clone()]).t(),
+                    ArrayView2::from_shape((part.n_rows, self.width), derivative).expect(shape),
+                    if place == 0 { Onto::Overwrite } else { Onto::Add },
+                    ArrayViewMut2::from_shape((features.len(), self.width), &mut *out).expect(shape),
+                );
+            }
+            work(out)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Block, Parameters, Updates};
+    use crate::optim::{Adam, AdamState};
+    use crate::rows::Rows;
+
+    /// A gradient that comes as a product does what the product itself does, whatever the shape and the number of parts: one step,
+    /// cut off or not.
+    #[test]
+    fn products_are_multiplied_out() {
+        for (n_features, width, sizes) in
+            [(1, 1, vec![1]), (5, 3, vec![4]), (33, 7, vec![20, 3]), (300, 256, vec![9, 9, 2])]
+        {
+            for clip_norm in [None, Some(0.5)] {
+                let values = Array2::from_shape_fn((n_features, width), |(i, j)| ((i * 5 + j) as f32).sin());
+                let parameters =
+                    |updates| Parameters::new(vec![Block::new("w", values.clone(), updates, true)]);
+                let settings = Adam { clip_norm, average: false, ..Adam::default() };
+                let step = |updates, gradients: &[Gradient]| {
+                    let mut parameters = parameters(updates);
+                    assert!(AdamState::new(&settings, &parameters).step(&mut parameters, gradients, 10));
+                    parameters.blocks()[0].values().to_owned()
+                };
+                let (mut products, mut multiplied) = (Vec::new(), Vec::new());
+                for &n_rows in &sizes {
+                    let features =
+                        Array2::from_shape_fn((n_rows, n_features), |(i, j)| ((i + 3 * j) as f32).cos());
+                    let slopes = Array2::from_shape_fn((n_rows, width), |(i, j)| ((2 * i + j) as f32).sin());
+                    let mut dense = parameters(Updates::Dense).zero_gradient();
+                    dense.dense_mut(0).assign(&features.t().dot(&slopes));
+                    multiplied.push(dense);
+                    let rows = Rows::dense(features).unwrap();
+                    let mut product = parameters(Updates::OfRows).zero_gradient();
+                    product.of_rows_mut(0).extend(&slopes);
+                    // Space for more rows than there are, as a last batch has it.
+                    (product.rows, product.n_rows) = (rows.buffer(n_rows + 2), n_rows);
+                    let all: Vec<u32> = (0..).take(n_rows).collect();
+                    rows.gather(&all, &mut product.rows);
+                    products.push(product);
+                }
+                let (got, expected) = (step(Updates::OfRows, &products), step(Updates::Dense, &multiplied));
+                for (got, expected) in got.iter().zip(&expected) {
+                    assert!((got - expected).abs() < 1e-5, "{n_features} {width} {clip_norm:?}");
+                }
+            }
+        }
+    }
 }

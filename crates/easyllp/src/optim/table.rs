@@ -143,8 +143,8 @@ fn gradients<'g>(
 }
 
 fn touched(block: usize, part: &Gradient) -> &Touched {
-    match &part.0[block] {
+    match &part.blocks[block] {
         BlockGradient::Touched(touched) => touched,
-        BlockGradient::Dense(_) => unreachable!("gradients of one model have one form"),
+        _ => unreachable!("gradients of one model have one form"),
     }
 }

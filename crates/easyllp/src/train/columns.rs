@@ -257,6 +257,9 @@ impl Block {
         space: &mut [Targets],
     ) -> Result<()> {
         for (group, rules) in rules.chunks_mut(space.len()).enumerate() {
+            if epoch > 0 && rules.iter().all(|rule| !rule.changes()) {
+                continue;
+            }
             let first = group * space.len();
             let space = &mut space[..rules.len()];
             // A rule finds what it wrote last: it need not write again what does not change.

@@ -10,7 +10,7 @@ use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
 use crate::model::{Draws, Gradient, Model, Pass};
 use crate::optim::{Adam, AdamState};
-use crate::rows::{RowBuffer, Rows};
+use crate::rows::Rows;
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, s};
 use rand::RngExt;
@@ -49,8 +49,9 @@ pub(super) fn fit<M: Model>(
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
     let batch_size = settings.batch_size.min(order.len());
     let n_chunks = batch_size.div_ceil(CHUNK);
-    let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model, rows)).collect();
-    let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| model.parameters().zero_gradient()).collect();
+    let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model)).collect();
+    let gradient = || Gradient { rows: rows.buffer(CHUNK), ..model.parameters().zero_gradient() };
+    let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| gradient()).collect();
     let mut adam = AdamState::new(settings, model.parameters());
     let mut epochs = Vec::with_capacity(settings.epochs);
     let mut stopped = Stop::Finished;
@@ -115,7 +116,6 @@ pub(super) fn in_pool<R: Send>(step: impl FnOnce() -> R + Send) -> R {
 
 /// Everything that one chunk of a batch needs, used again from step to step.
 struct Chunk<M: Model> {
-    rows: RowBuffer,
     targets: Array2<f32>,
     scores: Array2<f32>,
     dscores: Array2<f32>,
@@ -125,10 +125,9 @@ struct Chunk<M: Model> {
 }
 
 impl<M: Model> Chunk<M> {
-    fn new(model: &M, rows: &Rows) -> Self {
+    fn new(model: &M) -> Self {
         let matrix = || Array2::zeros((CHUNK, model.n_scores()));
         Self {
-            rows: rows.buffer(CHUNK),
             targets: matrix(),
             scores: matrix(),
             dscores: matrix(),
@@ -149,7 +148,9 @@ impl<M: Model> Chunk<M> {
         gradient: &mut Gradient,
     ) {
         let here = s![..members.len(), ..];
-        let batch = rows.gather(members, &mut self.rows);
+        // The gradient keeps the rows, but a batch of them cannot be borrowed from what is written to.
+        let mut buffer = std::mem::take(&mut gradient.rows);
+        let batch = rows.gather(members, &mut buffer);
         for (&row, mut line) in members.iter().zip(self.targets.rows_mut()) {
             line.assign(&targets.values().row(row as usize));
         }
@@ -160,5 +161,6 @@ impl<M: Model> Chunk<M> {
             loss.corrected_batch(self.scores.slice(here), self.targets.slice(here), dscores.view_mut());
         gradient.clear_touched();
         model.backward(&batch, &mut self.tape, dscores.view(), gradient);
+        (gradient.rows, gradient.n_rows) = (buffer, members.len());
     }
 }

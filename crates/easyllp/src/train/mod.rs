@@ -244,6 +244,9 @@ fn check_members(members: &[u32], n_rows: usize) -> Result<()> {
 
 /// Asks a method for the targets of an epoch, and refuses them where nothing can be trained towards them.
 fn next_targets(rule: &mut dyn TargetRule, epoch: usize, out: &mut Targets) -> Result<()> {
+    if epoch > 0 && !rule.changes() {
+        return Ok(());
+    }
     rule.targets(epoch, out)?;
     out.check(rule.n_rows(), rule.n_classes())?;
     out.check_finite()
