@@ -20,8 +20,8 @@ test-burn:
 
 # The page of `evaluate --report` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
 test-page:
-	cargo build --release
-	python3 crates/easyllp-report/tests/page.py target/release/easyllp target/page
+	cargo build --profile test --workspace --features $(FEATURES) --exclude easyllp-benches
+	python3 crates/easyllp-report/tests/page.py target/debug/easyllp target/page
 
 lint:
 	cargo fmt --all --check

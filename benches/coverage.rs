@@ -8,7 +8,7 @@
 use easyllp::bagging::{Sizes, random};
 use easyllp::estimate::AtThreshold;
 use easyllp::method::Event;
-use easyllp::table::{Column, Encoder, EncoderOptions, Source, Table, labels};
+use easyllp::table::{Encoder, EncoderOptions, Table};
 use easyllp::{
     Bags, Error, Estimate, Estimator, Lbfgs, LinearModel, Link, LossName, Model, Noise, Optimizer, Partition,
     Predictions, Result, Rows, Scope, Trainer, datasets,
@@ -17,8 +17,6 @@ use ndarray::Array2;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 const METRICS: [&str; 9] =
     ["log loss", "Brier", "error", "AUC", "precision", "recall", "F1", "balanced", "calibration"];
@@ -143,27 +141,7 @@ fn adult() -> Result<Scored> {
 
 /// The same of MNIST's images, even against odd.
 fn mnist() -> Result<Option<Scored>> {
-    let cache = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/easyllp"));
-    let Some(folder) = std::env::var_os("EASYLLP_DATA").map(PathBuf::from).or_else(cache) else {
-        return Ok(None);
-    };
-    let read = |part: &str| -> Result<Option<(Table, Vec<u32>)>> {
-        let path = ["", ".gz"]
-            .map(|packed| folder.join("mnist").join(format!("{part}-images-idx3-ubyte{packed}")))
-            .into_iter()
-            .find(|path| path.exists());
-        let Some(path) = path else { return Ok(None) };
-        let source = Source::open(&[path.display().to_string()], BTreeMap::new())?;
-        let names: Vec<String> = source.columns().iter().map(|(name, _)| (*name).to_owned()).collect();
-        let table = source.read(&names)?;
-        let digits = match table.column("label")? {
-            Column::Numeric(digits) => digits.iter().map(|digit| u32::from(digit % 2.0 > 0.5)).collect(),
-            column => labels("label", column, &[])?.labels,
-        };
-        let pixels: Vec<String> = names.into_iter().filter(|name| name != "label").collect();
-        Ok(Some((table.select(&pixels)?, digits)))
-    };
-    let (Some(learnt), Some(dealt)) = (read("t10k")?, read("train")?) else { return Ok(None) };
+    let Some([dealt, learnt]) = easyllp_benches::mnist::even_and_odd()? else { return Ok(None) };
     Ok(Some(scored("MNIST", &learnt.0, &learnt.1, &dealt.0, dealt.1)?))
 }
 

@@ -1,5 +1,8 @@
 //! What the benches share: running on one thread, and comparing two sides in one run.
 
+#[cfg(feature = "tables")]
+pub mod mnist;
+
 use std::time::{Duration, Instant};
 
 /// Leaves the library one thread, from the first call on.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
-use easyllp::estimate::{AtThreshold, Calibration, Confusion, LiftRow};
+use easyllp::estimate::{AtThreshold, Calibration, Confusion, Intervals, LiftRow};
 use easyllp::{Bags, Estimate, Estimator, Link, Partition, Predictions};
 use ndarray::Array2;
 use serde::Serialize;
@@ -33,10 +33,12 @@ pub(crate) fn figures(
     link: Link,
     bags: &Bags,
     labels: Option<&[u32]>,
+    intervals: Intervals,
 ) -> Result<Vec<Figure>> {
     let predictions = &Predictions::new(scores.view(), link)?;
-    let truth = labels.map(|labels| of_bags(predictions, link, &single_rows(bags, labels)?)).transpose()?;
-    let from_bags = of_bags(predictions, link, bags)?;
+    let truth = |labels| of_bags(predictions, link, &single_rows(bags, labels)?, Intervals::default());
+    let truth = labels.map(truth).transpose()?;
+    let from_bags = of_bags(predictions, link, bags, intervals)?;
     let figure = |(place, (name, from_bags)): (usize, (&'static str, Estimate))| {
         let truth = truth.as_ref().and_then(|truth| truth.get(place)).map(|(_, estimate)| estimate.value);
         Figure { name, from_bags, truth }
@@ -54,8 +56,9 @@ fn of_bags(
     predictions: &Predictions,
     link: Link,
     bags: &Bags,
+    intervals: Intervals,
 ) -> easyllp::Result<Vec<(&'static str, Estimate)>> {
-    let estimator = Estimator::new(bags)?;
+    let estimator = Estimator::new(bags)?.intervals(intervals)?;
     let mut figures = Vec::new();
     if link != Link::Margin {
         figures.push(("log loss", estimator.log_loss(predictions)?));
@@ -83,11 +86,16 @@ fn just_above(link: Link) -> f64 {
 }
 
 /// Curves of a task of two classes.
-pub(crate) fn curves(predictions: &Predictions, link: Link, bags: &Bags) -> Result<Curves> {
+pub(crate) fn curves(
+    predictions: &Predictions,
+    link: Link,
+    bags: &Bags,
+    intervals: Intervals,
+) -> Result<Curves> {
     /// Points of a curve.
     const POINTS: usize = 100;
     const GROUPS: usize = 10;
-    let estimator = Estimator::new(bags)?;
+    let estimator = Estimator::new(bags)?.intervals(intervals)?;
     let has_probabilities = link != Link::Margin;
     Ok(Curves {
         thresholds: estimator.curve(predictions, POINTS)?,

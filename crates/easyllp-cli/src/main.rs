@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod config;
 mod data;
+mod diagnosis;
 mod figures;
 mod output;
 mod progress;

@@ -22,8 +22,10 @@
 //! Rates, curves and ranks are made of means of y_c·w: w says which rows are selected, or is a row's rank. Their standard errors
 //! follow by derivatives from those of the means.
 
+mod bootstrap;
 mod confusion;
 mod groups;
+mod inversion;
 mod joint;
 mod outlook;
 mod ranks;
@@ -52,6 +54,22 @@ pub enum Scope {
     Population,
     /// The mean over these very rows: only the dealing into bags, and noise, is chance.
     TheseRows,
+}
+
+/// How intervals are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Intervals {
+    /// From standard errors, and from what is known of an estimate's distribution.
+    #[default]
+    StandardErrors,
+    /// By drawing bags with replacement. It takes time, and few bags are few for it too; intervals may lean to one side. Squared
+    /// calibration error keeps the interval that it has.
+    Bootstrap {
+        /// How often, at least 100; 2,000 make ends depend little on the seed.
+        draws: usize,
+        /// The seed of the draws.
+        seed: u64,
+    },
 }
 
 /// What an estimate is made of.
@@ -132,6 +150,7 @@ pub struct Estimator<'b> {
     bags: &'b Bags,
     level: f64,
     scope: Scope,
+    intervals: Intervals,
 }
 
 impl<'b> Estimator<'b> {
@@ -140,7 +159,7 @@ impl<'b> Estimator<'b> {
         if bags.n_bags() < 2 {
             return Err(Error::TooFewBags { what: "an estimate", needed: 2, got: bags.n_bags() });
         }
-        Ok(Self { bags, level: 0.95, scope: Scope::default() })
+        Ok(Self { bags, level: 0.95, scope: Scope::default(), intervals: Intervals::default() })
     }
 
     /// Intervals of another level, between 0 and 1.
@@ -156,6 +175,18 @@ impl<'b> Estimator<'b> {
     #[must_use]
     pub fn scope(self, scope: Scope) -> Self {
         Self { scope, ..self }
+    }
+
+    /// Intervals of another making.
+    pub fn intervals(self, intervals: Intervals) -> Result<Self> {
+        match intervals {
+            Intervals::Bootstrap { draws, .. } if draws < 100 => Err(Error::Setting {
+                name: "number of bootstrap draws",
+                value: draws.to_string(),
+                expected: "at least 100",
+            }),
+            _ => Ok(Self { intervals, ..self }),
+        }
     }
 
     /// The mean over rows of g(row, own class), for any function of a row's index and a class.
@@ -208,7 +239,7 @@ impl<'b> Estimator<'b> {
                 line.g.iter_mut().zip(&*line.q).for_each(|(g, q)| *g = share * (all + 1.0 - 2.0 * q));
             }))
         } else {
-            self.squares_interval(&self.brier_squares(predictions)?)
+            self.squares_interval(&self.brier_squares(predictions)?, 2.0 * share)
         };
         Ok(estimate.clipped(0.0, 2.0 * share))
     }
@@ -233,7 +264,7 @@ impl<'b> Estimator<'b> {
                 reader.probabilities(place, line.q);
             }))
         } else {
-            self.squares_interval(&self.error_squares(predictions)?)
+            self.squares_interval(&self.error_squares(predictions)?, 1.0)
         };
         Ok(estimate.clipped(0.0, 1.0))
     }
@@ -428,11 +459,20 @@ impl<'b> Estimator<'b> {
         let singles = bags.sizes().map(|size| 1.0 / size as f64).sum::<f64>() / n_bags;
         let normal = 2.0 * (1.0 - singles) / ((n_bags - 1.0) * (n_classes - 1.0));
         let variance = self.covariance(&statistic, &statistic).max(normal * within * within);
-        Squares { statistic, variance, normal, single: singles / n_bags }
+        let centre = share * residual.dot(&residual);
+        Squares { statistic, variance, normal, single: singles / n_bags, centre }
     }
 
-    fn squares_interval(&self, squares: &Squares) -> Estimate {
-        let &Squares { ref statistic, variance, normal, single } = squares;
+    /// The interval of a mean of squares that is at most `most`.
+    fn squares_interval(&self, squares: &Squares, most: f64) -> Estimate {
+        let &Squares { ref statistic, variance, normal, single, centre } = squares;
+        if let Intervals::Bootstrap { draws, seed } = self.intervals {
+            return self.bootstrap_interval(statistic, Form::Squares, draws, seed);
+        }
+        if self.scope == Scope::TheseRows && self.bags.n_classes() == 2 {
+            let of_pooled = self.pooled_noise(&statistic.pooled, &statistic.pooled);
+            return self.inverted(statistic.value, most, self.dealt_squares(centre, of_pooled));
+        }
         if self.bags.has_noise() {
             return self.t_interval(statistic.value, variance.sqrt(), Form::Squares);
         }
@@ -507,6 +547,8 @@ struct Squares {
     normal: f64,
     /// The most that single rows can contribute where no bag shows a difference.
     single: f64,
+    /// What the pooled residual alone gives.
+    centre: f64,
 }
 
 /// g and q of one row, for each class.

@@ -15,6 +15,7 @@ pub(crate) enum Stream {
     Weights = 7,
     Dropout = 8,
     Embeddings = 9,
+    Bootstrap = 10,
 }
 
 /// The random numbers of one stage of the run with this seed.

@@ -1,16 +1,16 @@
 //! `easyllp evaluate`: how good a model is, from bags alone.
 
-use crate::commands::inspect::diagnosis;
 use crate::commands::predict::open_for;
 use crate::commands::{parse_count, use_threads};
 use crate::data::{ReportsArgs, RowsArgs};
+use crate::diagnosis::diagnosis;
 use crate::figures::{
     Curves, Figure, calibration_table, confusion_table, curves, figures, lift_table, single_rows, table,
 };
 use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
-use easyllp::estimate::{Confusion, Metric};
+use easyllp::estimate::{Confusion, Intervals, Metric};
 use easyllp::table::labels;
 use easyllp::{Bags, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
 use easyllp_report::{BagShare, Page};
@@ -56,9 +56,23 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     json: bool,
 
+    /// Intervals by drawing bags so often, at least 100 times, instead of by standard errors
+    #[arg(long, value_name = "DRAWS", value_parser = parse_draws)]
+    bootstrap: Option<usize>,
+
     /// Threads; by default one a core. The result does not depend on it
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
+}
+
+fn parse_draws(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|draws| *draws >= 100).ok_or("a whole number of at least 100 is needed".into())
+}
+
+impl EvaluateArgs {
+    fn intervals(&self) -> Intervals {
+        self.bootstrap.map_or_else(Intervals::default, |draws| Intervals::Bootstrap { draws, seed: 1 })
+    }
 }
 
 /// All that is said of a model.
@@ -138,20 +152,25 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let truth = truth.as_ref().map(|truth| &truth.labels[..]);
     let predictions = Predictions::new(scores.view(), link)?;
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
-    let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?);
+    let intervals = args.intervals();
+    let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?, Intervals::default());
     let wants_details = args.details || args.json || args.report.is_some();
     let found = Evaluation {
-        figures: figures(&scores, link, bags, truth)?,
+        figures: figures(&scores, link, bags, truth, intervals)?,
         difference: match &args.against {
-            Some(path) => difference(&predictions, &Scored::new(path, args)?, bags, truth)?,
+            Some(path) => difference(&predictions, &Scored::new(path, args)?, bags, truth, intervals)?,
             None => Vec::new(),
         },
-        curves: (wants_details && has_curves).then(|| curves(&predictions, link, bags)).transpose()?,
+        curves: (wants_details && has_curves)
+            .then(|| curves(&predictions, link, bags, intervals))
+            .transpose()?,
         true_curves: truth
             .filter(|_| (args.json || args.report.is_some()) && has_curves)
             .map(true_curves)
             .transpose()?,
-        confusion: wants_details.then(|| Estimator::new(bags)?.confusion(&predictions)).transpose()?,
+        confusion: wants_details
+            .then(|| Estimator::new(bags)?.intervals(intervals)?.confusion(&predictions))
+            .transpose()?,
     };
     if let Some(path) = &args.report {
         let page = page(&found, &args.model, &predictions, link, bags)?;
@@ -199,6 +218,7 @@ fn difference(
     other: &Scored,
     bags: &Bags,
     labels: Option<&[u32]>,
+    intervals: Intervals,
 ) -> Result<Vec<Figure>> {
     let second = &Predictions::new(other.scores.view(), other.link)?;
     let singles = labels.map(|labels| single_rows(bags, labels)).transpose()?;
@@ -209,8 +229,8 @@ fn difference(
         ("error", Metric::Error),
         ("AUC", Metric::Auc),
     ] {
-        let of = |bags: &Bags| -> Result<Option<Estimate>> {
-            match Estimator::new(bags)?.difference(metric, first, second) {
+        let of = |bags: &Bags, intervals| -> Result<Option<Estimate>> {
+            match Estimator::new(bags)?.intervals(intervals)?.difference(metric, first, second) {
                 Ok(estimate) => Ok(Some(estimate)),
                 // A figure that this task or these models do not have.
                 Err(
@@ -221,8 +241,9 @@ fn difference(
                 Err(error) => Err(error.into()),
             }
         };
-        let truth = singles.as_ref().map(of).transpose()?.flatten().map(|estimate| estimate.value);
-        figures.extend(of(bags)?.map(|from_bags| Figure { name, from_bags, truth }));
+        let truth = singles.as_ref().map(|singles| of(singles, Intervals::default())).transpose()?.flatten();
+        let truth = truth.map(|estimate| estimate.value);
+        figures.extend(of(bags, intervals)?.map(|from_bags| Figure { name, from_bags, truth }));
     }
     Ok(figures)
 }

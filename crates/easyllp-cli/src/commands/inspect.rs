@@ -1,14 +1,12 @@
 //! `easyllp inspect`: what rows and reports hold, before anything is trained on them.
 
 use crate::data::{Data, DataArgs};
+use crate::diagnosis::{diagnosis, uneven_columns};
 use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::Bags;
-use easyllp::diagnose::{
-    Feature, LinearClass, Verdict, bags_needed, dispersion, equivalent_rows, expected_standard_error,
-    prior_interval, uneven_features,
-};
+use easyllp::diagnose::prior_interval;
 use easyllp::table::{Column, ColumnEncoding, Encoder, Table};
 use std::fmt::Write;
 
@@ -18,9 +16,6 @@ pub(crate) struct InspectArgs {
     #[command(flatten)]
     data: DataArgs,
 }
-
-/// Dealings that the bags are compared with.
-const DEALINGS: usize = 1999;
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     let Data { features, bags, .. } = args.data.load()?;
@@ -36,7 +31,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let _ = writeln!(text, "\n{}", wrapped(&paragraph));
     }
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
-    text.push_str(&uneven_columns(&features, &encoder, &bags)?);
+    if let Some(sentence) = uneven_columns(&encoder.encode(&features)?, &encoder, &bags)? {
+        let _ = writeln!(text, "\n{}", wrapped(&sentence));
+    }
     text.push_str("\ncolumns\n");
     for column in encoder.columns() {
         let how = match &column.encoding {
@@ -65,27 +62,6 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     print(&text)
 }
 
-/// What the bags are like and what they can tell, a paragraph each.
-pub(crate) fn diagnosis(bags: &Bags) -> Result<Vec<String>> {
-    let found = dispersion(bags, DEALINGS, 1)?;
-    let how = format!("counts differ from bag to bag {:.2} times as much as by chance", found.ratio);
-    let verdict = match found.verdict(0.05) {
-        Verdict::Plausible => format!("The bags look as if rows were put together at random: {how}."),
-        Verdict::Over => format!(
-            "The bags are NOT i.i.d. (p = {:.4}): {how}. They were made by something that goes with the label, such \
-             as a region or a campaign; models and estimates from them are biased. Make bags at random if you can.",
-            found.over
-        ),
-        Verdict::Under => format!(
-            "The bags are NOT i.i.d. (p = {:.4}): {how}. They were balanced on purpose, or counts are not what they seem.",
-            found.under
-        ),
-    };
-    let mut paragraphs = vec![verdict];
-    paragraphs.extend(outlook(bags)?);
-    Ok(paragraphs)
-}
-
 /// Lines of a width that any terminal has.
 fn wrapped(paragraph: &str) -> String {
     const WIDTH: usize = 110;
@@ -102,73 +78,6 @@ fn wrapped(paragraph: &str) -> String {
         }
     }
     lines.join("\n")
-}
-
-/// A sentence on columns that differ from bag to bag; nothing if none does.
-fn uneven_columns(features: &Table, encoder: &Encoder, bags: &Bags) -> Result<String> {
-    /// Below this a column is named.
-    const LEVEL: f64 = 0.001;
-    if bags.n_members() <= bags.n_bags() {
-        return Ok(String::new());
-    }
-    let found = uneven_features(&encoder.encode(features)?, bags, LEVEL)?;
-    let mut names: Vec<&str> = Vec::new();
-    for uneven in &found {
-        let name = match uneven.feature {
-            Feature::Dense(place) => encoder.dense_column(place),
-            Feature::Category { field, .. } => encoder.field_column(field),
-        };
-        if let Some(name) = name.filter(|name| !names.contains(name)) {
-            names.push(name);
-        }
-    }
-    Ok(match names.split_at_checked(5) {
-        _ if names.is_empty() => String::new(),
-        Some((first, rest)) if !rest.is_empty() => {
-            format!(
-                "\nThese columns differ from bag to bag by more than chance: {} and {} more.\n{BY_FEATURE}",
-                first.join(", "),
-                rest.len()
-            )
-        }
-        _ => format!(
-            "\nThese columns differ from bag to bag by more than chance: {}.\n{BY_FEATURE}",
-            names.join(", ")
-        ),
-    })
-}
-
-const BY_FEATURE: &str = "Bags were made by them, or by something that goes with them. Where such a column says something of the label, models\n\
-     and estimates from these bags are biased: ask for reports on random groups of rows.\n";
-
-/// What so many bags can tell.
-fn outlook(bags: &Bags) -> Result<Vec<String>> {
-    /// Figures that the plan is made for.
-    const ERROR: f64 = 0.1;
-    const WANTED: f64 = 0.01;
-    let size = (bags.n_members() / bags.n_bags()).max(1);
-    let mut text = format!(
-        "For a linear model these bags say about as much as {:.0} labelled rows.",
-        equivalent_rows(bags)
-    );
-    if bags.n_bags() > 1 && !bags.has_noise() {
-        let _ = write!(
-            text,
-            " An error of 10 % will be known to ± {:.3} (standard error); for ± {WANTED} it takes {} bags of {size} rows.",
-            expected_standard_error(ERROR, size, bags.n_bags())?,
-            thousands(bags_needed(ERROR, size, WANTED)?)
-        );
-    }
-    let bounds = LinearClass { reach: 1.0 }.bounds(size, bags.n_bags(), 0.05)?;
-    let for_all = "for all linear models with scores up to 1, with probability 0.95";
-    Ok(vec![
-        text,
-        format!(
-            "Bound on |loss here − loss on the population| {for_all}, from these bags: {:.3} (Γ(k, n, δ), Theorem ucb of the paper).",
-            bounds.from_bags
-        ),
-        format!("The same bound from the same rows with labels: {:.3} (eq. event_level).", bounds.from_rows),
-    ])
 }
 
 /// What is likely to go wrong with this data, a sentence each.

@@ -2,13 +2,15 @@
 
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
+use crate::diagnosis::uneven_columns;
 use crate::figures::{figures, table};
 use crate::output::{misuse, print, thousands};
 use crate::progress::Training;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use easyllp::diagnose::{Verdict, dispersion};
-use easyllp::method::Naive;
+use easyllp::estimate::Intervals;
+use easyllp::method::{Draw, Naive};
 use easyllp::model::RowsForm;
 use easyllp::table::{Column, Encoder};
 use easyllp::{
@@ -82,6 +84,18 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = parse_share)]
     holdout: f64,
 
+    /// What held-out bags choose and stop by
+    #[arg(long, value_enum, default_value_t = StopBy::Brier)]
+    stop_by: StopBy,
+
+    /// Stop minibatches after so many epochs in a row that are no better
+    #[arg(long, value_name = "N", default_value = "10", value_parser = parse_count)]
+    patience: NonZeroUsize,
+
+    /// Judge an epoch by the mean figure of so many, the last of which it is
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
+    smoothing: NonZeroUsize,
+
     /// Seed of the split and of the order of rows in minibatches
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -96,9 +110,25 @@ pub(crate) struct TrainArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Method {
+pub(super) enum Method {
     Easyllp,
     Naive,
+}
+
+impl Method {
+    /// The rule of targets for these bags.
+    pub(super) fn rule(self, bags: &Bags, correction: Correction) -> Box<dyn TargetRule + '_> {
+        match self {
+            Self::Easyllp => Box::new(EasyLlp::with(bags, correction, Draw::Never)),
+            Self::Naive => Box::new(Naive::new(bags)),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StopBy {
+    Brier,
+    Error,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -154,9 +184,6 @@ fn parse_weights(text: &str) -> Result<BagWeights, String> {
 /// Penalties for a single label that `auto` tries, from strong to weak: each solution is where the next one starts.
 pub(super) const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
-/// Epochs without a better Brier score on held-out bags after which minibatches stop.
-const PATIENCE: usize = 10;
-
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
     let plan = Plan::new(args)?;
@@ -178,6 +205,9 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
     drop(features);
+    if let Some(sentence) = uneven_columns(&rows, &encoder, &bags)? {
+        eprintln!("easyllp: warning: {sentence}");
+    }
 
     let name = args.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
     let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
@@ -193,7 +223,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
             held_out.n_bags()
         );
         let Chosen { scores, place, epoch } = task.choose(&plan, &train, &held_out)?;
-        let found = figures(&scores, task.loss.link(), &held_out, None)?;
+        let found = figures(&scores, task.loss.link(), &held_out, None, Intervals::default())?;
         print(&format!(
             "{}\nFrom {} held-out bags, for a model trained on the other {}.\n",
             table(&found),
@@ -256,7 +286,7 @@ fn settings(args: &TrainArgs, bags: &Bags, optimizer: &Optimizer) -> BTreeMap<St
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn named(value: &impl ValueEnum) -> String {
+pub(super) fn named(value: &impl ValueEnum) -> String {
     value.to_possible_value().expect("no value is hidden").get_name().to_owned()
 }
 
@@ -360,10 +390,7 @@ impl Task<'_> {
             Some(prior) => Correction::Paper(LabelPrior::binary(prior)?),
             None => Correction::Centred(self.args.bag_weights),
         };
-        let mut rule: Box<dyn TargetRule> = match self.args.method {
-            Method::Easyllp => Box::new(EasyLlp::with(bags, correction, easyllp::method::Draw::Never)),
-            Method::Naive => Box::new(Naive::new(bags)),
-        };
+        let mut rule = self.args.method.rule(bags, correction);
         let n_epochs = match optimizer {
             Optimizer::Adam(adam) => adam.epochs,
             Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
@@ -376,19 +403,25 @@ impl Task<'_> {
         let trainer = Trainer { optimizer: optimizer.clone(), seed: self.args.seed };
         Ok(match held_out {
             Some(estimator) => {
-                let mut figure = |model: &AnyModel| self.brier(&model.scores(self.rows)?, estimator);
-                let judge = Judge { figure: &mut figure, patience: PATIENCE };
+                let mut figure = |model: &AnyModel| self.figure(&model.scores(self.rows)?, estimator);
+                let (patience, smoothing) = (self.args.patience.get(), self.args.smoothing.get());
+                let judge = Judge { figure: &mut figure, patience, smoothing };
                 trainer.fit_judged(model, self.rows, &mut *rule, self.loss, &mut watch, judge)?
             }
             None => trainer.fit_watched(model, self.rows, &mut *rule, self.loss, &mut watch)?,
         })
     }
 
-    fn brier(&self, scores: &Array2<f32>, estimator: &Estimator) -> easyllp::Result<f64> {
-        Ok(estimator.brier(&Predictions::new(scores.view(), self.loss.link())?)?.value)
+    /// What held-out bags choose by.
+    fn figure(&self, scores: &Array2<f32>, estimator: &Estimator) -> easyllp::Result<f64> {
+        let predictions = Predictions::new(scores.view(), self.loss.link())?;
+        Ok(match self.args.stop_by {
+            StopBy::Brier => estimator.brier(&predictions)?.value,
+            StopBy::Error => estimator.error(&predictions)?.value,
+        })
     }
 
-    /// The optimiser and epoch whose model has the best Brier score on held-out bags.
+    /// The optimiser and epoch whose model is best on held-out bags.
     fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags) -> Result<Chosen> {
         let estimator = Estimator::new(held_out)?;
         let mut model = self.untrained.clone();
@@ -401,7 +434,7 @@ impl Task<'_> {
             };
             let log = self.fit(&mut model, train, optimizer, &what, Some(&estimator))?;
             let Some((epoch, figure)) = log.best else {
-                bail!("no epoch has a Brier score on the held-out bags that is a number");
+                bail!("no epoch has a figure on the held-out bags that is a number");
             };
             if best.as_ref().is_none_or(|(least, _)| figure < *least) {
                 best = Some((figure, Chosen { scores: model.scores(self.rows)?, place, epoch }));

@@ -1,6 +1,6 @@
 //! `easyllp tune`: which settings serve best, by bags that each of them was not trained on.
 
-use crate::commands::train::{PENALTIES, parse_l2_value, parse_loss, parse_rate};
+use crate::commands::train::{Method, PENALTIES, named, parse_l2_value, parse_loss, parse_rate};
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::output::{misuse, print, thousands};
@@ -11,8 +11,8 @@ use easyllp::estimate::Metric;
 use easyllp::model::RowsForm;
 use easyllp::table::Encoder;
 use easyllp::{
-    Adam, Bags, EasyLlp, Estimate, Estimator, ImageShape, Journal, Lbfgs, Link, LossName, Model, ModelName,
-    Optimizer, Predictions, Rows, Trainer, bagging,
+    Adam, Bags, Correction, Estimate, Estimator, ImageShape, Journal, Lbfgs, Link, LossName, Model,
+    ModelName, Optimizer, Predictions, Rows, Trainer, bagging,
 };
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -32,13 +32,17 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     data: DataArgs,
 
-    /// Models to try, by name; repeat it for several
+    /// Models to try, by name and width, such as linear, mlp:64 or mlp:256,128; repeat it for several
     #[arg(long, value_name = "MODEL", default_value = "linear")]
     model: Vec<ModelName>,
 
     /// The shape of images, for a cnn; by default as the files say
     #[arg(long, value_name = "CxHxW")]
     image: Option<ImageShape>,
+
+    /// Methods to try, apart by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "easyllp")]
+    method: Vec<Method>,
 
     /// Losses to try, apart by commas; by default cross-entropy, and squared for networks
     #[arg(long, value_name = "LOSS", value_parser = parse_loss, value_delimiter = ',')]
@@ -84,6 +88,7 @@ pub(crate) struct TuneArgs {
 /// One combination of settings.
 #[derive(Debug, Clone, PartialEq)]
 struct Trial {
+    method: Method,
     model: ModelName,
     loss: LossName,
     optimizer: Optimizer,
@@ -92,11 +97,11 @@ struct Trial {
 impl Trial {
     /// Settings in words, by which the journal knows them.
     fn words(&self) -> String {
-        let (model, loss, optimizer) = (&self.model, self.loss.as_str(), &self.optimizer);
-        match optimizer {
-            Optimizer::Lbfgs(lbfgs) => format!("{model}, {loss}, l2 {:.3e}", lbfgs.l2),
+        let (method, model, loss) = (named(&self.method), &self.model, self.loss.as_str());
+        match &self.optimizer {
+            Optimizer::Lbfgs(lbfgs) => format!("{method}, {model}, {loss}, l2 {:.3e}", lbfgs.l2),
             Optimizer::Adam(adam) => format!(
-                "{model}, {loss}, l2 {}, lr {}, {} epochs",
+                "{method}, {model}, {loss}, l2 {}, lr {}, {} epochs",
                 adam.weight_decay, adam.learning_rate, adam.epochs
             ),
         }
@@ -104,7 +109,8 @@ impl Trial {
 
     /// Options of `train` that do the same.
     fn options(&self) -> String {
-        let mut text = format!("model = \"{}\"\nloss = \"{}\"\n", self.model, self.loss.as_str());
+        let (method, model, loss) = (named(&self.method), &self.model, self.loss.as_str());
+        let mut text = format!("method = \"{method}\"\nmodel = \"{model}\"\nloss = \"{loss}\"\n");
         let _ = match &self.optimizer {
             Optimizer::Lbfgs(lbfgs) => writeln!(text, "l2 = {}", lbfgs.l2),
             Optimizer::Adam(adam) => writeln!(
@@ -210,7 +216,9 @@ impl TuneArgs {
         // A fold's model sees this share of the bags; penalties of linear models go by the number of labels.
         let n_labels = bags.n_bags() as f64;
         let mut trials = Vec::new();
-        for model in &self.model {
+        let of_methods =
+            self.method.iter().flat_map(|method| self.model.iter().map(move |model| (method, model)));
+        for (&method, model) in of_methods {
             let is_linear = *model == ModelName::Linear;
             let usual = LossName::cross_entropy(bags.n_classes());
             let losses = match &self.loss[..] {
@@ -225,7 +233,7 @@ impl TuneArgs {
             };
             for &loss in &losses {
                 for &l2 in &penalties {
-                    let trial = |optimizer| Trial { model: model.clone(), loss, optimizer };
+                    let trial = |optimizer| Trial { method, model: model.clone(), loss, optimizer };
                     if is_linear {
                         trials.push(trial(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() })));
                         continue;
@@ -274,7 +282,8 @@ fn cross_scores(
     for bagging::Split { train, held_out } in folds {
         let mut model = untrained.clone();
         let trainer = Trainer { optimizer: trial.optimizer.clone(), seed };
-        trainer.fit(&mut model, rows, &mut EasyLlp::new(train), loss)?;
+        let mut rule = trial.method.rule(train, Correction::default());
+        trainer.fit(&mut model, rows, &mut *rule, loss)?;
         let of_fold = model.scores(rows)?;
         for row in held_out.rows() {
             scores.row_mut(row as usize).assign(&of_fold.row(row as usize));

@@ -1,12 +1,14 @@
 //! Rows in groups by their score: does the model's probability hold in each (calibration), and how many positives are
 //! where it is high (lift)?
 
+use super::inversion::Spread;
 use super::joint::BagSums;
 use super::statistic::Statistic;
 use super::threshold::Walk;
-use super::{Estimate, Estimator, Form};
+use super::{Estimate, Estimator};
 use crate::error::{Error, Result};
 use crate::predictions::Predictions;
+use ndarray::{Array1, Array2};
 use serde::Serialize;
 
 /// Rows of about one probability.
@@ -70,25 +72,29 @@ impl Estimator<'_> {
     }
 
     /// Σ D²/w over groups of share w, D having its own variance taken off its square.
+    ///
+    /// With C the covariance of the estimated D and W⁻¹ the weights 1/w, Σ D²/w has the variance 4 D'W⁻¹CW⁻¹D + 2 tr (CW⁻¹)²
+    /// and the third cumulant 24 D'W⁻¹(CW⁻¹)²D + 8 tr (CW⁻¹)³. The truth may be smaller or larger than what is seen, but D is
+    /// taken to point the same way.
     fn squared_differences(&self, differences: &[(f64, Statistic)]) -> Estimate {
-        let mut value = 0.0;
-        // The variance of Σ D²/w is 4 Σ D·D'·C/(w·w') + 2 Σ C²/(w·w'), C being the covariance of D and D'. Estimated
-        // D in the place of true ones make the first term too large by twice the second.
-        let mut of_noise = 0.0;
-        for (place, (share, difference)) in differences.iter().enumerate() {
-            value += (difference.value.powi(2) - self.covariance(difference, difference)) / share;
-            for (other_share, other) in &differences[..=place] {
-                let times = if std::ptr::eq(&raw const *other, difference) { 2.0 } else { 4.0 };
-                of_noise += times * self.covariance(difference, other).powi(2) / (share * other_share);
-            }
-        }
-        let slopes: Vec<(f64, &Statistic)> = differences
-            .iter()
-            .map(|(share, difference)| (2.0 * difference.value / share, difference))
-            .collect();
-        let smooth = Statistic::of(value, &slopes);
-        let standard_error = (self.covariance(&smooth, &smooth) - of_noise).max(of_noise).sqrt();
-        self.t_interval(value, standard_error, Form::Squares).clipped(0.0, 1.0)
+        let n_groups = differences.len();
+        // √W⁻¹ C √W⁻¹ and √W⁻¹ D.
+        let scale = |place: usize| differences[place].0.sqrt().recip();
+        let covariance = Array2::from_shape_fn((n_groups, n_groups), |(a, b)| {
+            self.covariance(&differences[a].1, &differences[b].1) * scale(a) * scale(b)
+        });
+        let seen = Array1::from_shape_fn(n_groups, |place| differences[place].1.value * scale(place));
+        let square = covariance.dot(&covariance);
+        let cube = square.dot(&covariance);
+        let total = seen.dot(&seen);
+        let along = |matrix: &Array2<f64>| seen.dot(&matrix.dot(&seen)) / total.max(f64::MIN_POSITIVE);
+        let (along_once, along_twice) = (along(&covariance), along(&square));
+        let trace = |matrix: &Array2<f64>| matrix.diag().sum();
+        let (of_variance, of_third) = (2.0 * trace(&square), 8.0 * trace(&cube));
+        self.inverted(total - trace(&covariance), 1.0, |truth| Spread {
+            variance: 4.0 * along_once * truth + of_variance,
+            third: 24.0 * along_twice * truth + of_third,
+        })
     }
 
     /// The best-scored rows in steps of about equal size, up to all of them. For two classes.

@@ -3,7 +3,7 @@
 //! Whatever is smooth in such values is one again, by its derivatives: ratios, products, differences of two models on the same
 //! bags. Nothing has to be derived twice.
 
-use super::{Estimate, Estimator, Form};
+use super::{Estimate, Estimator, Form, Intervals};
 
 /// An estimate before it has an interval.
 #[derive(Debug, Clone)]
@@ -60,6 +60,14 @@ impl Estimator<'_> {
 
     /// The statistic with its interval, clipped to its natural range.
     pub(super) fn estimate(&self, statistic: &Statistic, least: f64, most: f64) -> Estimate {
-        self.t_interval(statistic.value, self.standard_error(statistic), Form::Mean).clipped(least, most)
+        let estimate = match self.intervals {
+            Intervals::StandardErrors => {
+                self.t_interval(statistic.value, self.standard_error(statistic), Form::Mean)
+            }
+            Intervals::Bootstrap { draws, seed } => {
+                self.bootstrap_interval(statistic, Form::Mean, draws, seed)
+            }
+        };
+        estimate.clipped(least, most)
     }
 }

@@ -206,12 +206,11 @@ impl DenseStack {
             let Some(previous) = before.last_mut() else {
                 if self.is_of_rows {
                     let of_rows = gradient.of_rows_mut(block);
-                    match rest.first_mut() {
-                        Some(tape) => std::mem::swap(of_rows, &mut tape.derivatives),
-                        None => {
-                            of_rows.clear();
-                            of_rows.extend(dscores.iter());
-                        }
+                    if let Some(tape) = rest.first_mut() {
+                        std::mem::swap(of_rows, &mut tape.derivatives);
+                    } else {
+                        of_rows.clear();
+                        of_rows.extend(dscores.iter());
                     }
                     return;
                 }

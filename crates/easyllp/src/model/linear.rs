@@ -1,7 +1,7 @@
 //! A linear model: scores = x·W + b, plus a weight for each category a row shows.
 
 use super::fields::Fields;
-use super::{Block, Gradient, Model, Parameters, Pass, Updates, check_size};
+use super::{Block, Gradient, Model, Parameters, Pass, ROWS_AT_ONCE, Updates, check_size};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Result, check_length};
 use crate::kernel::{Onto, product};
@@ -98,6 +98,13 @@ impl Model for LinearModel {
 
     fn parameters_mut(&mut self) -> &mut Parameters {
         &mut self.parameters
+    }
+
+    /// Rows of a few scores are done before another thread has woken up.
+    fn rows_at_once(&self) -> usize {
+        /// Multiplications that are worth handing over.
+        const ENOUGH: usize = 1 << 19;
+        (ENOUGH / (self.weights().len() + self.fields.cardinalities.len()).max(1)).max(ROWS_AT_ONCE)
     }
 
     fn forward(&self, rows: &RowBatch, _: Pass, (): &mut (), mut scores: ArrayViewMut2<f32>) {

@@ -35,6 +35,9 @@ use crate::rows::{RowBatch, Rows};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 
+/// Rows of a piece of a batch: few enough to share out a batch, enough for a matrix product to be worth it.
+const ROWS_AT_ONCE: usize = 128;
+
 /// Anything that scores rows and takes back the derivative of a loss in the scores.
 pub trait Model: Send + Sync {
     /// What `backward` needs to know of `forward`, and scratch for both. The caller owns it, so that threads share the
@@ -65,6 +68,12 @@ pub trait Model: Send + Sync {
         dscores: ArrayView2<f32>,
         gradient: &mut Gradient,
     );
+
+    /// How many rows of a batch are worked on at a time, by one thread; each such piece of a batch has a gradient of its own. The
+    /// bytes of a training depend on it.
+    fn rows_at_once(&self) -> usize {
+        ROWS_AT_ONCE
+    }
 
     /// The model as a linear one, where it is one: what L-BFGS asks for.
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {

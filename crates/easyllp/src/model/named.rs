@@ -250,6 +250,10 @@ impl Model for AnyModel {
         on_each!(self, model => model.parameters_mut())
     }
 
+    fn rows_at_once(&self) -> usize {
+        on_each!(self, model => model.rows_at_once())
+    }
+
     fn forward(&self, rows: &RowBatch, pass: Pass, tape: &mut AnyTape, scores: ArrayViewMut2<f32>) {
         match (self, &mut *tape) {
             (Self::Linear(model), _) => model.forward(rows, pass, &mut (), scores),

@@ -1,6 +1,6 @@
 //! Minibatches with Adam.
 //!
-//! A batch is cut into chunks of a fixed number of rows, which threads work on apart and whose gradients are added in
+//! A batch is cut into chunks of as many rows as the model asks for, which threads work on apart and whose gradients are added in
 //! order: the bytes of the result do not depend on the number of threads.
 
 use super::{EpochLog, Progress, Stop, TrainLog};
@@ -17,9 +17,6 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
-
-/// Rows in a chunk: small enough to share out a batch, large enough for a matrix product to be worth it.
-const CHUNK: usize = 128;
 
 /// Whoever may end a training before its time.
 pub(super) struct Onlookers<'o, M> {
@@ -48,9 +45,10 @@ pub(super) fn fit<M: Model>(
     let mut chunks_done = 0;
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
     let batch_size = settings.batch_size.min(order.len());
-    let n_chunks = batch_size.div_ceil(CHUNK);
-    let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model)).collect();
-    let gradient = || Gradient { rows: rows.buffer(CHUNK), ..model.parameters().zero_gradient() };
+    let at_once = model.rows_at_once().clamp(1, batch_size);
+    let n_chunks = batch_size.div_ceil(at_once);
+    let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model, at_once)).collect();
+    let gradient = || Gradient { rows: rows.buffer(at_once), ..model.parameters().zero_gradient() };
     let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| gradient()).collect();
     let mut adam = AdamState::new(settings, model.parameters());
     let mut epochs = Vec::with_capacity(settings.epochs);
@@ -63,24 +61,30 @@ pub(super) fn fit<M: Model>(
         let mut epoch_loss = 0.0;
         let mut rows_done = 0;
         for (batch, members) in order.chunks(batch_size).enumerate() {
-            let n_chunks = members.len().div_ceil(CHUNK);
+            let n_chunks = members.len().div_ceil(at_once);
             for (chunk, number) in chunks[..n_chunks].iter_mut().zip(chunks_done..) {
                 chunk.draw = draws.of_chunk(number);
             }
             chunks_done += n_chunks as u64;
             let gradients = &mut gradients[..n_chunks];
-            let is_finite = in_pool(|| {
+            let mut step = || {
                 let shared = &*model;
                 let work = |((chunk, gradient), members): ((&mut Chunk<M>, &mut Gradient), &[u32])| {
                     chunk.learn(shared, rows, members, &targets, loss, gradient);
                 };
-                if rayon::current_num_threads() == 1 {
-                    chunks.iter_mut().zip(&mut *gradients).zip(members.chunks(CHUNK)).for_each(work);
+                if n_chunks == 1 || rayon::current_num_threads() == 1 {
+                    chunks.iter_mut().zip(&mut *gradients).zip(members.chunks(at_once)).for_each(work);
                 } else {
-                    chunks.par_iter_mut().zip(&mut *gradients).zip(members.par_chunks(CHUNK)).for_each(work);
+                    chunks
+                        .par_iter_mut()
+                        .zip(&mut *gradients)
+                        .zip(members.par_chunks(at_once))
+                        .for_each(work);
                 }
                 adam.step(model.parameters_mut(), gradients, members.len())
-            });
+            };
+            // What one thread does alone need not be handed over.
+            let is_finite = if n_chunks == 1 { step() } else { in_pool(step) };
             let batch_loss: f64 = chunks[..n_chunks].iter().map(|chunk| chunk.loss).sum();
             if !(is_finite && batch_loss.is_finite()) {
                 adam.restore(model.parameters_mut());
@@ -125,8 +129,8 @@ struct Chunk<M: Model> {
 }
 
 impl<M: Model> Chunk<M> {
-    fn new(model: &M) -> Self {
-        let matrix = || Array2::zeros((CHUNK, model.n_scores()));
+    fn new(model: &M, n_rows: usize) -> Self {
+        let matrix = || Array2::zeros((n_rows, model.n_scores()));
         Self {
             targets: matrix(),
             scores: matrix(),

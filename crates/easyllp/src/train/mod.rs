@@ -16,6 +16,7 @@ use crate::optim::{Adam, AdamState, Lbfgs};
 use crate::rows::Rows;
 use minibatch::Onlookers;
 use serde::Serialize;
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 /// The optimiser and its settings.
@@ -104,6 +105,29 @@ pub struct Judge<'j, M> {
     pub figure: &'j mut dyn FnMut(&M) -> Result<f64>,
     /// After so many epochs in a row that are no better, training stops.
     pub patience: usize,
+    /// An epoch is judged by the mean of the figures of so many epochs, the last of which it is; 1 for its own alone. Figures from
+    /// few bags jump up and down, and the lowest of many is often a lucky one.
+    pub smoothing: usize,
+}
+
+/// The mean of the last few figures.
+struct Smoothed {
+    window: usize,
+    figures: VecDeque<f64>,
+}
+
+impl Smoothed {
+    fn new(window: usize) -> Self {
+        Self { window: window.max(1), figures: VecDeque::new() }
+    }
+
+    fn next(&mut self, figure: f64) -> f64 {
+        if self.figures.len() == self.window {
+            self.figures.pop_front();
+        }
+        self.figures.push_back(figure);
+        self.figures.iter().sum::<f64>() / self.figures.len() as f64
+    }
 }
 
 impl Trainer {
@@ -159,10 +183,11 @@ impl Trainer {
         };
         check(model, rows, rule, loss)?;
         let mut best: Option<(usize, f64, M)> = None;
+        let mut smoothed = Smoothed::new(judge.smoothing);
         let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
             let mut candidate = model.clone();
             adam.finish(candidate.parameters_mut());
-            let figure = (judge.figure)(&candidate)?;
+            let figure = smoothed.next((judge.figure)(&candidate)?);
             // What is no number is not better.
             if figure < best.as_ref().map_or(f64::INFINITY, |(_, least, _)| *least) {
                 best = Some((epoch, figure, candidate));

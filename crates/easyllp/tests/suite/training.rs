@@ -303,7 +303,7 @@ fn a_judge_ends_training_with_the_best_epoch() {
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
     let mut figures = [f64::NAN, 5.0, 3.0, 4.0, f64::NAN, 1.0].into_iter();
     let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
-    let judge = Judge { figure: &mut figure, patience: 2 };
+    let judge = Judge { figure: &mut figure, patience: 2, smoothing: 1 };
     let mut watch = |_| ControlFlow::Continue(());
     let log = trainer(50).fit_judged(&mut model, &rows, &mut rule(), loss, &mut watch, judge).unwrap();
     assert_eq!((log.stopped, log.best, log.epochs.len()), (Stop::NoBetter, Some((3, 3.0)), 5));
@@ -315,6 +315,26 @@ fn a_judge_ends_training_with_the_best_epoch() {
             assert!((got - expected).abs() < 1e-6, "{got} {expected}");
         }
     }
+}
+
+/// Figures 5, 1, 4, 6, 6: the second is the lowest, but the mean of two is lowest for the third.
+#[test]
+fn a_judge_may_look_at_several_epochs() {
+    let (rows, labels) = data(300);
+    let loss = LossName::Logistic.training().unwrap();
+    let best = |smoothing| {
+        let mut figures = [5.0, 1.0, 4.0, 6.0, 6.0].into_iter();
+        let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
+        let judge = Judge { figure: &mut figure, patience: 9, smoothing };
+        let optimizer = Optimizer::Adam(Adam { epochs: 5, ..Adam::default() });
+        let mut model = LinearModel::for_rows(&rows, 2).unwrap();
+        let mut watch = |_| ControlFlow::Continue(());
+        let mut rule = Event::new(&labels, 2).unwrap();
+        let trainer = Trainer { optimizer, seed: 4 };
+        trainer.fit_judged(&mut model, &rows, &mut rule, loss, &mut watch, judge).unwrap().best
+    };
+    assert_eq!(best(1), Some((2, 1.0)));
+    assert_eq!(best(2), Some((3, 2.5)));
 }
 
 #[test]

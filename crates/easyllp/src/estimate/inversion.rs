@@ -1,0 +1,145 @@
+//! Intervals of squares: all truths from which the estimate is not too far, by how it would vary *there*.
+//!
+//! Squares are skew, and vary the less the smaller they are. An interval by the standard error seen is thus too wide near 0, too
+//! narrow above, and off to one side. Where it is known how variance and skewness depend on the truth, the interval can be
+//! read off from them instead.
+
+use super::{Estimate, Estimator, Form};
+use crate::bags::Noise;
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::function::gamma::gamma_lr;
+
+/// The second and third cumulant of an unbiased estimate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spread {
+    pub(super) variance: f64,
+    pub(super) third: f64,
+}
+
+impl Spread {
+    /// How probable it is that the error is at most so much: a gamma distribution that is shifted to mean 0 has these
+    /// cumulants (Pearson's type III).
+    fn below(self, error: f64) -> f64 {
+        /// From here on a gamma distribution is normal for all that matters.
+        const NORMAL: f64 = 1e6;
+        let deviation = self.variance.sqrt();
+        if deviation <= 0.0 {
+            return if error >= 0.0 { 1.0 } else { 0.0 };
+        }
+        let z = error / deviation;
+        let shape = 4.0 * self.variance.powi(3) / self.third.powi(2);
+        if shape >= NORMAL {
+            return Normal::standard().cdf(z);
+        }
+        let place = |z: f64| shape + z * shape.sqrt();
+        let lower = |z: f64| if place(z) > 0.0 { gamma_lr(shape, place(z)) } else { 0.0 };
+        if self.third > 0.0 { lower(z) } else { 1.0 - lower(-z) }
+    }
+}
+
+impl Estimator<'_> {
+    /// All truths from 0 to `most` for which the estimate is in neither tail; `spread` has how it varies at a truth.
+    pub(super) fn inverted(&self, value: f64, most: f64, spread: impl Fn(f64) -> Spread) -> Estimate {
+        let tail = 0.5 - 0.5 * self.level;
+        let below = |truth: f64| spread(truth).below(value - truth);
+        Estimate {
+            value,
+            standard_error: spread(value.clamp(0.0, most)).variance.sqrt(),
+            low: crossing(most, |truth| 1.0 - below(truth) >= tail),
+            high: crossing(most, |truth| below(truth) < tail),
+            form: Form::Squares,
+        }
+    }
+
+    /// How the squared form of two classes varies when rows whose squares have a given mean, `centre` of which is that of the
+    /// pooled residual, are dealt into the bags.
+    ///
+    /// A row's own square is in the sum wherever the row goes, so that only products of different rows vary, and noise:
+    /// with σ² the mean less the centre and ε the noise of a bag's count, (Σe + ε)² has the variance
+    /// 2k(k−1)σ⁴ + 4kσ²·Eε² + Var ε², and its third cumulant is reckoned likewise.
+    pub(super) fn dealt_squares(&self, centre: f64, of_pooled: f64) -> impl Fn(f64) -> Spread + use<> {
+        let bags = self.bags;
+        let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
+        let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
+        // Moments of noise, over powers of its variance.
+        let (fourth, sixth): (f64, f64) = match bags.noise() {
+            Noise::None => (0.0, 0.0),
+            Noise::Laplace(_) => (6.0, 90.0),
+            Noise::Gaussian(_) => (3.0, 15.0),
+        };
+        // Coefficients of powers of σ².
+        let (mut variance, mut third) = ([0.0; 3], [0.0; 4]);
+        for (bag, size) in bags.sizes().enumerate() {
+            let (k, noise) = (size as f64, bags.count_variance(bag));
+            // Bags are one fewer than they seem, their mean being given.
+            let (square, cube) = ((kappa / k).powi(2), (kappa / k).powi(3));
+            let free = 1.0 - 1.0 / n_bags;
+            variance[2] += free * square * 2.0 * k * (k - 1.0);
+            variance[1] += free * square * 4.0 * k * noise;
+            variance[0] += free * square * (fourth - 1.0).max(0.0) * noise.powi(2);
+            third[3] += free * cube * 8.0 * k * (k - 1.0) * (k - 2.0);
+            third[2] += free * cube * 24.0 * k * k * noise;
+            third[1] += free * cube * 12.0 * k * (fourth - 1.0).max(0.0) * noise.powi(2);
+            third[0] += free * cube * (sixth - 3.0 * fourth + 2.0) * noise.powi(3);
+        }
+        variance[0] += of_pooled;
+        move |mean| {
+            let square = (mean - centre).max(0.0);
+            let at = |powers: &[f64]| powers.iter().rev().fold(0.0, |sum, factor| sum * square + factor);
+            Spread { variance: at(&variance), third: at(&third) }
+        }
+    }
+}
+
+/// The first place between 0 and `most` where something holds that holds from there on; `most` if it never does.
+fn crossing(most: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(0.0) {
+        return 0.0;
+    }
+    let (mut low, mut high) = (0.0, most);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bags::{Bags, Partition};
+
+    #[test]
+    fn the_shifted_gamma_is_a_chi_square_where_it_should_be() {
+        // 5 degrees of freedom: mean 5, variance 10, third cumulant 40; P(χ² ≤ 11.0705) = 0.95.
+        let spread = Spread { variance: 10.0, third: 40.0 };
+        assert!((spread.below(11.0705 - 5.0) - 0.95).abs() < 1e-5);
+        assert!(spread.below(-5.5).abs() < 1e-12);
+        // And its mirror image.
+        let mirrored = Spread { third: -40.0, ..spread };
+        assert!((mirrored.below(5.0 - 11.0705) - 0.05).abs() < 1e-5);
+        let normal = Spread { third: 1e-9, ..spread };
+        assert!((normal.below(1.959_964 * 10.0_f64.sqrt()) - 0.975).abs() < 1e-6);
+        let certain = Spread { variance: 0.0, third: 0.0 };
+        assert!(certain.below(0.0) > 0.5 && certain.below(-1.0) < 0.5);
+    }
+
+    /// Four rows e = (1, −1, 0, 0) dealt into two bags of two: in one way of three both sums are 0, in two they are ±1,
+    /// so that κ Σ k·r̄² is 0 or 3/4, with variance 1/8.
+    #[test]
+    fn what_varies_is_what_dealing_changes() {
+        let ways: [[f64; 2]; 3] = [[0.0, 0.0], [1.0, -1.0], [1.0, -1.0]];
+        let values = ways.map(|sums| 0.75 * sums.iter().map(|sum| sum * sum / 2.0).sum::<f64>());
+        let mean = values.iter().sum::<f64>() / 3.0;
+        assert!((mean - 0.5).abs() < 1e-12, "unbiased");
+        let exact = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 3.0;
+        let bags = Bags::binary(Partition::new(4, [[0, 1], [2, 3]]).unwrap(), &[1.0, 0.0], Noise::None);
+        let bags = bags.unwrap();
+        let spread = Estimator::new(&bags).unwrap().dealt_squares(0.0, 0.0)(0.5);
+        assert!((spread.variance / exact - 1.0).abs() < 0.3, "{} {exact}", spread.variance);
+    }
+}
