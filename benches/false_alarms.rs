@@ -54,7 +54,8 @@ fn main() -> Result<()> {
         let (_, partition) = bagging::by_key(&keys)?;
         let bags = Bags::from_labels(partition, &adult.labels, 2)?;
         let found = dispersion(&bags, 9999, 1)?;
-        println!("| `{name}` | {} | {:.0} | {:.4} |", bags.n_bags(), found.ratio, found.over);
+        let p_value = if found.over < 0.001 { "< 0.001".into() } else { format!("{:.3}", found.over) };
+        println!("| `{name}` | {} | {:.0} | {p_value} |", bags.n_bags(), found.ratio);
     }
     Ok(())
 }

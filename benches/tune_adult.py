@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-MODELS = ["linear", "mlp:32"]
+MODELS = ["linear", "embedding:8,mlp:32"]
 METHODS = ["easyllp", "naive"]
 PENALTIES = [0.3, 0.1, 0.03, 0.01, 0.003, 0.001]
 NETWORK = ["--lr", 0.001, "--epochs", 5]

@@ -143,6 +143,12 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
     drop(features);
+    let form =
+        RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image: args.image.or(image) };
+    for model in &args.model {
+        // Told before the first trial, and not after half of them.
+        model.build(form, bags.n_classes(), args.seed).with_context(|| format!("model `{model}`"))?;
+    }
     let folder = args.journal.clone().unwrap_or_else(|| {
         let mut name = args.out.clone().into_os_string();
         name.push(".journal");
@@ -173,11 +179,6 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
         let scores = if let Some(scores) = kept {
             scores
         } else {
-            let form = RowsForm {
-                n_dense: rows.n_dense(),
-                cardinalities: rows.cardinalities(),
-                image: args.image.or(image),
-            };
             let scores = cross_scores(&trial, form, &rows, &folds, &bags, args.seed)
                 .with_context(|| format!("trial `{}`", trial.words()))?;
             journal.put(&key, &bytes_of(&scores))?;
