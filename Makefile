@@ -20,7 +20,7 @@ test-burn:
 
 # The page of `evaluate --report` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
 test-page:
-	cargo build --profile test --workspace --features $(FEATURES) --exclude easyllp-benches
+	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches --no-run   # builds the program, too
 	python3 crates/easyllp-report/tests/page.py target/debug/easyllp target/page
 
 lint:

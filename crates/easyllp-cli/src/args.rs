@@ -5,6 +5,7 @@ use crate::commands::datasets::DatasetsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::evaluate::EvaluateArgs;
 use crate::commands::inspect::InspectArgs;
+use crate::commands::methods::MethodsArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::show::ShowArgs;
 use crate::commands::train::TrainArgs;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Train(Box<TrainArgs>),
     Tune(Box<TuneArgs>),
+    Methods(MethodsArgs),
     Predict(PredictArgs),
     Evaluate(EvaluateArgs),
     Show(ShowArgs),

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Train(train) => commands::train::run(train),
         Command::Tune(tune) => commands::tune::run(tune),
+        Command::Methods(methods) => commands::methods::run(methods),
         Command::Predict(predict) => commands::predict::run(predict),
         Command::Evaluate(evaluate) => commands::evaluate::run(evaluate),
         Command::Show(show) => commands::show::run(show),

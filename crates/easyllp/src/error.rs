@@ -193,6 +193,12 @@ pub enum Error {
     ModuleFailed { reason: String },
     #[error("models in columns are trained with Adam, not with L-BFGS")]
     ColumnsWithoutAdam,
+    #[error("a method that judges whole bags is trained with Adam, not with L-BFGS: give it epochs")]
+    BagsWithoutAdam,
+    #[error(
+        "{method} needs scores that are log odds, and those of the {loss} loss are not: use logistic or softmax"
+    )]
+    LogOddsOnly { method: &'static str, loss: &'static str },
     #[error(
         "rows have {n_fields} categorical fields, and models in columns take none: train them one by one"
     )]

@@ -104,13 +104,13 @@ pub use estimate::{Estimate, Estimator, Scope};
 pub use journal::Journal;
 pub use link::Link;
 pub use loss::{Loss, LossName, TrainingLoss};
-pub use method::{EasyLlp, TargetRule};
+pub use method::{EasyLlp, MethodName, TargetRule};
 pub use model::{AnyModel, Cnn, EmbeddingNet, ImageShape, LinearColumns, LinearModel, Mlp, Model, ModelName};
 pub use optim::{Adam, Lbfgs};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;
 pub use rows::{RowBatch, RowBuffer, Rows};
-pub use train::{Best, ColumnsLog, EpochLog, Judge, Optimizer, Progress, Stop, TrainLog, Trainer};
+pub use train::{Best, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
 
 /// The README's example is run with the documentation's.
 #[cfg(doctest)]

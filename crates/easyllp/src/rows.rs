@@ -139,10 +139,7 @@ impl<'a> Rows<'a> {
         if self.n_fields() > 0 {
             gather_lines(&self.categories.view(), rows, buffer.categories.view_mut());
         }
-        RowBatch {
-            dense: buffer.dense.slice(s![..rows.len(), ..]),
-            categories: buffer.categories.slice(s![..rows.len(), ..]),
-        }
+        buffer.batch(rows.len())
     }
 
     /// Copies the dense features of the named rows, in that order.
@@ -160,9 +157,12 @@ impl<'a> Rows<'a> {
 }
 
 impl RowBuffer {
-    /// The dense features of the first rows.
-    pub(crate) fn dense(&self, n_rows: usize) -> ArrayView2<'_, f32> {
-        self.dense.slice(s![..n_rows, ..])
+    /// The first rows.
+    pub(crate) fn batch(&self, n_rows: usize) -> RowBatch<'_> {
+        RowBatch {
+            dense: self.dense.slice(s![..n_rows, ..]),
+            categories: self.categories.slice(s![..n_rows, ..]),
+        }
     }
 }
 

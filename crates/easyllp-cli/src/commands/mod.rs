@@ -5,6 +5,7 @@ pub(crate) mod datasets;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
 pub(crate) mod inspect;
+pub(crate) mod methods;
 pub(crate) mod predict;
 pub(crate) mod show;
 pub(crate) mod train;

@@ -10,12 +10,11 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use easyllp::diagnose::{Verdict, dispersion};
 use easyllp::estimate::Intervals;
-use easyllp::method::{Draw, Naive};
 use easyllp::model::RowsForm;
 use easyllp::table::{Column, Encoder};
 use easyllp::{
-    Adam, AnyModel, BagWeights, Bags, Correction, EasyLlp, Estimator, ImageShape, Judge, LabelPrior, Lbfgs,
-    LossName, Model, ModelFile, ModelName, Optimizer, Predictions, Rows, TargetRule, TrainLog, Trainer,
+    Adam, AnyModel, BagWeights, Bags, Correction, Estimator, ImageShape, Judge, LabelPrior, Lbfgs, Lesson,
+    LossName, MethodName, Model, ModelFile, ModelName, Optimizer, Predictions, Rows, TrainLog, Trainer,
     TrainingLoss, bagging,
 };
 use ndarray::Array2;
@@ -46,9 +45,9 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "CxHxW")]
     image: Option<ImageShape>,
 
-    /// How rows get their targets
-    #[arg(long, value_enum, default_value_t = Method::Easyllp)]
-    method: Method,
+    /// The method; `easyllp methods` lists them
+    #[arg(long, value_name = "METHOD", default_value = "easyllp")]
+    method: MethodName,
 
     /// The loss: logistic, softmax or squared; by default cross-entropy. For networks squared is often the better one
     #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
@@ -107,22 +106,6 @@ pub(crate) struct TrainArgs {
     /// The model file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Method {
-    Easyllp,
-    Naive,
-}
-
-impl Method {
-    /// The rule of targets for these bags.
-    pub(super) fn rule(self, bags: &Bags, correction: Correction) -> Box<dyn TargetRule + '_> {
-        match self {
-            Self::Easyllp => Box::new(EasyLlp::with(bags, correction, Draw::Never)),
-            Self::Naive => Box::new(Naive::new(bags)),
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -239,7 +222,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let file = ModelFile {
         classes: args.data.reports.classes(),
         loss: name,
-        method: named(&args.method),
+        method: args.method.to_string(),
         prior: LabelPrior::pooled(&bags),
         settings: settings(args, &bags, &optimizer),
         fingerprint: bags.fingerprint(),
@@ -286,10 +269,6 @@ fn settings(args: &TrainArgs, bags: &Bags, optimizer: &Optimizer) -> BTreeMap<St
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-pub(super) fn named(value: &impl ValueEnum) -> String {
-    value.to_possible_value().expect("no value is hidden").get_name().to_owned()
-}
-
 /// How the loss is brought down, as far as the command line says.
 enum Plan {
     /// To its optimum, with the best of eight penalties.
@@ -300,13 +279,14 @@ enum Plan {
 impl Plan {
     fn new(args: &TrainArgs) -> Result<Self> {
         let has_minibatches = args.model != ModelName::Linear
+            || args.method.judges_bags()
             || args.epochs.is_some()
             || args.lr.is_some()
             || args.batch_size.is_some();
         match (has_minibatches, args.l2) {
-            (true, Some(L2::Auto)) => {
-                Err(misuse("--l2 auto is for linear models without minibatches: give a number"))
-            }
+            (true, Some(L2::Auto)) => Err(misuse(
+                "--l2 auto is for linear models without minibatches, trained by rows: give a number",
+            )),
             (true, l2) => {
                 let adam = Adam::default();
                 Ok(Self::Given(Optimizer::Adam(Adam {
@@ -390,7 +370,7 @@ impl Task<'_> {
             Some(prior) => Correction::Paper(LabelPrior::binary(prior)?),
             None => Correction::Centred(self.args.bag_weights),
         };
-        let mut rule = self.args.method.rule(bags, correction);
+        let lesson = Lesson { method: self.args.method, bags, correction, loss: self.loss };
         let n_epochs = match optimizer {
             Optimizer::Adam(adam) => adam.epochs,
             Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
@@ -401,15 +381,16 @@ impl Task<'_> {
             ControlFlow::Continue(())
         };
         let trainer = Trainer { optimizer: optimizer.clone(), seed: self.args.seed };
-        Ok(match held_out {
+        let mut figure;
+        let judge = match held_out {
             Some(estimator) => {
-                let mut figure = |model: &AnyModel| self.figure(&model.scores(self.rows)?, estimator);
+                figure = |model: &AnyModel| self.figure(&model.scores(self.rows)?, estimator);
                 let (patience, smoothing) = (self.args.patience.get(), self.args.smoothing.get());
-                let judge = Judge { figure: &mut figure, patience, smoothing };
-                trainer.fit_judged(model, self.rows, &mut *rule, self.loss, &mut watch, judge)?
+                Some(Judge { figure: &mut figure, patience, smoothing })
             }
-            None => trainer.fit_watched(model, self.rows, &mut *rule, self.loss, &mut watch)?,
-        })
+            None => None,
+        };
+        Ok(trainer.fit_method(model, self.rows, &lesson, &mut watch, judge)?)
     }
 
     /// What held-out bags choose by.

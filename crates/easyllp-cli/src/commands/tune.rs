@@ -1,6 +1,6 @@
 //! `easyllp tune`: which settings serve best, by bags that each of them was not trained on.
 
-use crate::commands::train::{Method, PENALTIES, named, parse_l2_value, parse_loss, parse_rate};
+use crate::commands::train::{PENALTIES, parse_l2_value, parse_loss, parse_rate};
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::output::{misuse, print, thousands};
@@ -11,13 +11,14 @@ use easyllp::estimate::Metric;
 use easyllp::model::RowsForm;
 use easyllp::table::Encoder;
 use easyllp::{
-    Adam, Bags, Correction, Estimate, Estimator, ImageShape, Journal, Lbfgs, Link, LossName, Model,
-    ModelName, Optimizer, Predictions, Rows, Trainer, bagging,
+    Adam, Bags, Correction, Estimate, Estimator, ImageShape, Journal, Lbfgs, Lesson, Link, LossName,
+    MethodName, Model, ModelName, Optimizer, Predictions, Rows, Trainer, bagging,
 };
 use ndarray::Array2;
 use rayon::prelude::*;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,9 +41,9 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "CxHxW")]
     image: Option<ImageShape>,
 
-    /// Methods to try, apart by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "easyllp")]
-    method: Vec<Method>,
+    /// Methods to try, apart by commas; `easyllp methods` lists them
+    #[arg(long, value_name = "METHOD", value_delimiter = ',', default_value = "easyllp")]
+    method: Vec<MethodName>,
 
     /// Losses to try, apart by commas; by default cross-entropy, and squared for networks
     #[arg(long, value_name = "LOSS", value_parser = parse_loss, value_delimiter = ',')]
@@ -88,7 +89,7 @@ pub(crate) struct TuneArgs {
 /// One combination of settings.
 #[derive(Debug, Clone, PartialEq)]
 struct Trial {
-    method: Method,
+    method: MethodName,
     model: ModelName,
     loss: LossName,
     optimizer: Optimizer,
@@ -97,7 +98,7 @@ struct Trial {
 impl Trial {
     /// Settings in words, by which the journal knows them.
     fn words(&self) -> String {
-        let (method, model, loss) = (named(&self.method), &self.model, self.loss.as_str());
+        let (method, model, loss) = (self.method, &self.model, self.loss.as_str());
         match &self.optimizer {
             Optimizer::Lbfgs(lbfgs) => format!("{method}, {model}, {loss}, l2 {:.3e}", lbfgs.l2),
             Optimizer::Adam(adam) => format!(
@@ -109,7 +110,7 @@ impl Trial {
 
     /// Options of `train` that do the same.
     fn options(&self) -> String {
-        let (method, model, loss) = (named(&self.method), &self.model, self.loss.as_str());
+        let (method, model, loss) = (self.method, &self.model, self.loss.as_str());
         let mut text = format!("method = \"{method}\"\nmodel = \"{model}\"\nloss = \"{loss}\"\n");
         let _ = match &self.optimizer {
             Optimizer::Lbfgs(lbfgs) => writeln!(text, "l2 = {}", lbfgs.l2),
@@ -143,8 +144,11 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
     drop(features);
-    let form =
-        RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image: args.image.or(image) };
+    let form = RowsForm {
+        n_dense: rows.n_dense(),
+        cardinalities: rows.cardinalities(),
+        image: args.image.or(image),
+    };
     for model in &args.model {
         // Told before the first trial, and not after half of them.
         model.build(form, bags.n_classes(), args.seed).with_context(|| format!("model `{model}`"))?;
@@ -221,21 +225,22 @@ impl TuneArgs {
             self.method.iter().flat_map(|method| self.model.iter().map(move |model| (method, model)));
         for (&method, model) in of_methods {
             let is_linear = *model == ModelName::Linear;
+            let has_optimum = is_linear && !method.judges_bags();
             let usual = LossName::cross_entropy(bags.n_classes());
             let losses = match &self.loss[..] {
-                [] if is_linear => vec![usual],
+                [] if is_linear || method.judges_bags() => vec![usual],
                 [] => vec![usual, LossName::Squared],
                 given => given.to_vec(),
             };
             let penalties = match &self.l2[..] {
-                [] if is_linear => PENALTIES.map(|penalty| penalty / n_labels).to_vec(),
+                [] if has_optimum => PENALTIES.map(|penalty| penalty / n_labels).to_vec(),
                 [] => vec![0.0, 1.0],
                 given => given.to_vec(),
             };
             for &loss in &losses {
                 for &l2 in &penalties {
                     let trial = |optimizer| Trial { method, model: model.clone(), loss, optimizer };
-                    if is_linear {
+                    if has_optimum {
                         trials.push(trial(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() })));
                         continue;
                     }
@@ -283,8 +288,8 @@ fn cross_scores(
     for bagging::Split { train, held_out } in folds {
         let mut model = untrained.clone();
         let trainer = Trainer { optimizer: trial.optimizer.clone(), seed };
-        let mut rule = trial.method.rule(train, Correction::default());
-        trainer.fit(&mut model, rows, &mut *rule, loss)?;
+        let lesson = Lesson { method: trial.method, bags: train, correction: Correction::default(), loss };
+        trainer.fit_method(&mut model, rows, &lesson, &mut |_| ControlFlow::Continue(()), None)?;
         let of_fold = model.scores(rows)?;
         for row in held_out.rows() {
             scores.row_mut(row as usize).assign(&of_fold.row(row as usize));

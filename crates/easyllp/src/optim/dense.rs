@@ -140,7 +140,7 @@ impl<'g> Parts<'g> {
                 let derivative = &derivative[..part.n_rows * self.width];
                 let shape = "a line a row";
                 product(
-                    part.rows.dense(part.n_rows).slice(s![.., features.clone()]).t(),
+                    part.rows.batch(part.n_rows).dense.slice(s![.., features.clone()]).t(),
                     ArrayView2::from_shape((part.n_rows, self.width), derivative).expect(shape),
                     if place == 0 { Onto::Overwrite } else { Onto::Add },
                     ArrayViewMut2::from_shape((features.len(), self.width), &mut *out).expect(shape),

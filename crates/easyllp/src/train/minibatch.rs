@@ -3,19 +3,20 @@
 //! A batch is cut into chunks of as many rows as the model asks for, which threads work on apart and whose gradients are added in
 //! order: the bytes of the result do not depend on the number of threads.
 
+use super::by_bag::BagBatch;
 use super::{EpochLog, Progress, Stop, TrainLog};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
+use crate::kernel::join;
 use crate::loss::TrainingLoss;
-use crate::method::TargetRule;
+use crate::method::{BagObjective, TargetRule};
 use crate::model::{Draws, Gradient, Model, Pass};
 use crate::optim::{Adam, AdamState};
 use crate::rows::Rows;
 use crate::seed::{Stream, stream};
-use ndarray::{Array2, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use std::ops::ControlFlow;
 
 /// Whoever may end a training before its time.
@@ -28,72 +29,128 @@ pub(super) struct Onlookers<'o, M> {
 
 pub(super) type AfterEpoch<'o, M> = dyn FnMut(&M, &mut AdamState, usize) -> Result<ControlFlow<()>> + 'o;
 
+/// What a model is trained towards.
+pub(super) enum Aim<'a> {
+    /// A target of each row.
+    Rows(&'a mut dyn TargetRule, &'a dyn TrainingLoss),
+    /// Whole bags.
+    Bags(&'a mut dyn BagObjective),
+}
+
+/// What a training begins with.
+struct Begun {
+    /// Rows or bags, in the order in which they will be met.
+    order: Vec<u32>,
+    /// Rows of an epoch.
+    n_rows: usize,
+    /// Rows of the largest bag; 1 where there is no need to keep bags together.
+    largest: usize,
+    targets: Targets,
+}
+
+impl Aim<'_> {
+    fn begin(&mut self) -> Begun {
+        match self {
+            Aim::Rows(rule, _) => {
+                let order = rule.rows();
+                let targets = Targets::zeros(rule.n_rows(), rule.n_classes());
+                Begun { n_rows: order.len(), order, largest: 1, targets }
+            }
+            Aim::Bags(objective) => {
+                objective.start();
+                let bags = objective.bags();
+                Begun {
+                    order: (0..).take(bags.n_bags()).collect(),
+                    n_rows: bags.n_members(),
+                    largest: bags.sizes().max().unwrap_or(1),
+                    targets: Targets::zeros(0, 2),
+                }
+            }
+        }
+    }
+}
+
 pub(super) fn fit<M: Model>(
     settings: &Adam,
     seed: u64,
     model: &mut M,
     rows: &Rows,
-    rule: &mut dyn TargetRule,
-    loss: &dyn TrainingLoss,
+    mut aim: Aim,
     onlookers: Onlookers<M>,
 ) -> Result<TrainLog> {
     let Onlookers { watch, after_epoch } = onlookers;
     settings.check()?;
-    let mut order = rule.rows();
+    let Begun { mut order, n_rows, largest, mut targets } = aim.begin();
     let mut rng = stream(seed, Stream::Shuffle);
     let draws = Draws::new(stream(seed, Stream::Dropout).random());
     let mut chunks_done = 0;
-    let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
-    let batch_size = settings.batch_size.min(order.len());
+    let batch_size = settings.batch_size.min(n_rows);
     let at_once = model.rows_at_once().clamp(1, batch_size);
-    let n_chunks = batch_size.div_ceil(at_once);
+    let n_chunks = (batch_size + largest - 1).div_ceil(at_once);
     let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model, at_once)).collect();
     let gradient = || Gradient { rows: rows.buffer(at_once), ..model.parameters().zero_gradient() };
     let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| gradient()).collect();
+    let mut of_bags = BagBatch::new(model.n_scores());
     let mut adam = AdamState::new(settings, model.parameters());
     let mut epochs = Vec::with_capacity(settings.epochs);
     let mut stopped = Stop::Finished;
 
     'training: for epoch in 1..=settings.epochs {
-        super::next_targets(rule, epoch - 1, &mut targets)?;
+        if let Aim::Rows(rule, _) = &mut aim {
+            super::next_targets(*rule, epoch - 1, &mut targets)?;
+        }
         order.shuffle(&mut rng);
         adam.start_epoch(model.parameters());
         let mut epoch_loss = 0.0;
         let mut rows_done = 0;
-        for (batch, members) in order.chunks(batch_size).enumerate() {
-            let n_chunks = members.len().div_ceil(at_once);
+        let mut batch = 0;
+        let mut rest = &order[..];
+        while !rest.is_empty() {
+            let n_units = match &aim {
+                Aim::Rows(..) => batch_size.min(rest.len()),
+                Aim::Bags(objective) => of_bags.fill(objective.bags(), rest, batch_size),
+            };
+            let units;
+            (units, rest) = rest.split_at(n_units);
+            let n_in_batch = if let Aim::Rows(..) = aim { n_units } else { of_bags.n_rows() };
+            batch += 1;
+            let n_chunks = n_in_batch.div_ceil(at_once);
             for (chunk, number) in chunks[..n_chunks].iter_mut().zip(chunks_done..) {
                 chunk.draw = draws.of_chunk(number);
             }
             chunks_done += n_chunks as u64;
-            let gradients = &mut gradients[..n_chunks];
+            let teacher = match &aim {
+                Aim::Rows(_, loss) => Teacher::Rows { targets: &targets, loss: *loss },
+                Aim::Bags(objective) => Teacher::Bags(&**objective),
+            };
+            let (chunks, gradients) = (&mut chunks[..n_chunks], &mut gradients[..n_chunks]);
             let mut step = || {
-                let shared = &*model;
-                let work = |((chunk, gradient), members): ((&mut Chunk<M>, &mut Gradient), &[u32])| {
-                    chunk.learn(shared, rows, members, &targets, loss, gradient);
+                let batch_loss = match teacher {
+                    Teacher::Rows { targets, loss } => {
+                        let shared = &*model;
+                        on_each(chunks, gradients, at_once, units, &|chunk, gradient, members: &[u32]| {
+                            chunk.learn(shared, rows, members, targets, loss, gradient);
+                        });
+                        chunks.iter().map(|chunk| chunk.loss).sum::<f64>()
+                    }
+                    Teacher::Bags(objective) => {
+                        of_bags.learn(&*model, rows, objective, units, chunks, gradients, at_once)
+                    }
                 };
-                if n_chunks == 1 || rayon::current_num_threads() == 1 {
-                    chunks.iter_mut().zip(&mut *gradients).zip(members.chunks(at_once)).for_each(work);
-                } else {
-                    chunks
-                        .par_iter_mut()
-                        .zip(&mut *gradients)
-                        .zip(members.par_chunks(at_once))
-                        .for_each(work);
-                }
-                adam.step(model.parameters_mut(), gradients, members.len())
+                (batch_loss, adam.step(model.parameters_mut(), gradients, n_units))
             };
             // What one thread does alone need not be handed over.
-            let is_finite = if n_chunks == 1 { step() } else { in_pool(step) };
-            let batch_loss: f64 = chunks[..n_chunks].iter().map(|chunk| chunk.loss).sum();
+            let (batch_loss, is_finite) = if n_chunks == 1 { step() } else { in_pool(step) };
             if !(is_finite && batch_loss.is_finite()) {
                 adam.restore(model.parameters_mut());
-                let loss = batch_loss / members.len() as f64;
-                return Err(Error::Diverged { epoch, batch: batch + 1, loss });
+                return Err(Error::Diverged { epoch, batch, loss: batch_loss / n_units as f64 });
+            }
+            if let Aim::Bags(objective) = &mut aim {
+                objective.after_batch(of_bags.scores());
             }
             epoch_loss += batch_loss;
-            rows_done += members.len();
-            if watch(Progress::Batch { epoch, rows_done, n_rows: order.len() }).is_break() {
+            rows_done += n_in_batch;
+            if watch(Progress::Batch { epoch, rows_done, n_rows }).is_break() {
                 stopped = Stop::Caller;
                 break 'training;
             }
@@ -113,13 +170,74 @@ pub(super) fn fit<M: Model>(
     Ok(TrainLog { epochs, stopped, best: None })
 }
 
+/// What tells a step which way to go.
+#[derive(Clone, Copy)]
+enum Teacher<'t> {
+    Rows { targets: &'t Targets, loss: &'t dyn TrainingLoss },
+    Bags(&'t dyn BagObjective),
+}
+
+/// Does something with each chunk, its gradient and its part of the batch, on all threads.
+pub(super) fn on_each<M: Model, B: ByRows>(
+    chunks: &mut [Chunk<M>],
+    gradients: &mut [Gradient],
+    at_once: usize,
+    batch: B,
+    work: &(impl Fn(&mut Chunk<M>, &mut Gradient, B) + Sync),
+) {
+    if let ([chunk], [gradient]) = (&mut *chunks, &mut *gradients) {
+        return work(chunk, gradient, batch);
+    }
+    let middle = chunks.len() / 2;
+    let (chunks, other_chunks) = chunks.split_at_mut(middle);
+    let (gradients, other_gradients) = gradients.split_at_mut(middle);
+    let (batch, other_batch) = batch.split_rows(middle * at_once);
+    join(
+        || on_each(chunks, gradients, at_once, batch, work),
+        || on_each(other_chunks, other_gradients, at_once, other_batch, work),
+    );
+}
+
+/// What has something for each row of a batch.
+pub(super) trait ByRows: Send {
+    /// What the first rows have, and the rest.
+    fn split_rows(self, at: usize) -> (Self, Self)
+    where
+        Self: Sized;
+}
+
+impl ByRows for &[u32] {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        self.split_at(at)
+    }
+}
+
+impl ByRows for ArrayView2<'_, f32> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        self.split_at(Axis(0), at)
+    }
+}
+
+impl ByRows for ArrayViewMut2<'_, f32> {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        self.split_at(Axis(0), at)
+    }
+}
+
+impl<A: ByRows, B: ByRows> ByRows for (A, B) {
+    fn split_rows(self, at: usize) -> (Self, Self) {
+        let ((a, other_a), (b, other_b)) = (self.0.split_rows(at), self.1.split_rows(at));
+        ((a, b), (other_a, other_b))
+    }
+}
+
 /// Runs a step on a thread of the pool: its parts are then handed over from there, which is cheaper than from outside.
 pub(super) fn in_pool<R: Send>(step: impl FnOnce() -> R + Send) -> R {
     if rayon::current_num_threads() == 1 { step() } else { rayon::scope(|_| step()) }
 }
 
 /// Everything that one chunk of a batch needs, used again from step to step.
-struct Chunk<M: Model> {
+pub(super) struct Chunk<M: Model> {
     targets: Array2<f32>,
     scores: Array2<f32>,
     dscores: Array2<f32>,
@@ -166,5 +284,27 @@ impl<M: Model> Chunk<M> {
         gradient.clear_touched();
         model.backward(&batch, &mut self.tape, dscores.view(), gradient);
         (gradient.rows, gradient.n_rows) = (buffer, members.len());
+    }
+
+    /// The first half of it: scores of these rows, which the gradient keeps.
+    pub(super) fn forward(
+        &mut self,
+        model: &M,
+        rows: &Rows,
+        members: &[u32],
+        gradient: &mut Gradient,
+        scores: ArrayViewMut2<f32>,
+    ) {
+        let batch = rows.gather(members, &mut gradient.rows);
+        model.forward(&batch, Pass::Learn { draw: self.draw }, &mut self.tape, scores);
+        gradient.n_rows = members.len();
+    }
+
+    /// The second half: the gradient, from the derivative in the scores.
+    pub(super) fn backward(&mut self, model: &M, dscores: ArrayView2<f32>, gradient: &mut Gradient) {
+        let buffer = std::mem::take(&mut gradient.rows);
+        gradient.clear_touched();
+        model.backward(&buffer.batch(gradient.n_rows), &mut self.tape, dscores, gradient);
+        gradient.rows = buffer;
     }
 }

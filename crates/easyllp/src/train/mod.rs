@@ -1,20 +1,26 @@
 //! TRAIN: the meeting point of rows, targets, a loss, a model and an optimiser.
 
+mod by_bag;
 mod columns;
 mod full_batch;
 mod minibatch;
 
 pub use columns::{Best, ColumnsLog};
 
+use crate::bags::Bags;
 use crate::classes::n_columns;
-use crate::correction::Targets;
+use crate::correction::{Correction, Targets};
 use crate::error::{Error, Result, check_length};
+use crate::link::Link;
 use crate::loss::TrainingLoss;
-use crate::method::TargetRule;
+use crate::method::{
+    BagObjective, CountLikelihood, DebiasedSquare, Distance, Draw, EasyLlp, MethodName, Naive,
+    ProportionMatching, TargetRule,
+};
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::{Adam, AdamState, Lbfgs};
 use crate::rows::Rows;
-use minibatch::Onlookers;
+use minibatch::{Aim, Onlookers};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -66,7 +72,7 @@ pub enum Progress {
 pub struct EpochLog {
     /// Counted from 1.
     pub epoch: usize,
-    /// The mean corrected loss of its rows: of Adam as each batch was met, of L-BFGS with the l2 penalty.
+    /// The mean corrected loss of its rows, or that of its bags: of Adam as each batch was met, of L-BFGS with the l2 penalty.
     pub loss: f64,
 }
 
@@ -130,6 +136,19 @@ impl Smoothed {
     }
 }
 
+/// What is to be learnt, and by which method.
+#[derive(Clone)]
+pub struct Lesson<'l> {
+    /// The method.
+    pub method: MethodName,
+    /// The bags to learn from.
+    pub bags: &'l Bags,
+    /// How EasyLLP corrects targets; no other method asks for it.
+    pub correction: Correction,
+    /// The loss of rows. A method that judges bags has its own, but asks for scores that are log odds.
+    pub loss: &'l dyn TrainingLoss,
+}
+
 impl Trainer {
     /// Trains until the optimiser is done.
     pub fn fit<M: Model>(
@@ -156,7 +175,7 @@ impl Trainer {
             Optimizer::Adam(settings) => {
                 let after_epoch = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
                 let onlookers = Onlookers { watch, after_epoch };
-                minibatch::fit(settings, self.seed, model, rows, rule, loss, onlookers)
+                minibatch::fit(settings, self.seed, model, rows, Aim::Rows(rule, loss), onlookers)
             }
             Optimizer::Lbfgs(settings) => {
                 let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
@@ -182,26 +201,78 @@ impl Trainer {
             return Ok(log);
         };
         check(model, rows, rule, loss)?;
-        let mut best: Option<(usize, f64, M)> = None;
-        let mut smoothed = Smoothed::new(judge.smoothing);
-        let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
-            let mut candidate = model.clone();
-            adam.finish(candidate.parameters_mut());
-            let figure = smoothed.next((judge.figure)(&candidate)?);
-            // What is no number is not better.
-            if figure < best.as_ref().map_or(f64::INFINITY, |(_, least, _)| *least) {
-                best = Some((epoch, figure, candidate));
-            }
-            let since = epoch - best.as_ref().map_or(0, |(epoch, ..)| *epoch);
-            Ok(if since >= judge.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        };
-        let onlookers = Onlookers { watch, after_epoch: &mut after_epoch };
-        let mut log = minibatch::fit(settings, self.seed, model, rows, rule, loss, onlookers)?;
-        if let Some((epoch, figure, of_best)) = best {
-            *model = of_best;
-            log.best = Some((epoch, figure));
+        judged(settings, self.seed, model, rows, Aim::Rows(rule, loss), watch, judge)
+    }
+
+    /// Trains towards the counts of whole bags, by minibatches of bags; a judge may look on as in [`fit_judged`](Self::fit_judged).
+    ///
+    /// ```
+    /// use easyllp::method::CountLikelihood;
+    /// use easyllp::{Adam, Bags, LinearModel, Noise, Optimizer, Partition, Rows, Trainer};
+    /// use ndarray::array;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let rows = Rows::dense(array![[0.9_f32], [0.1], [0.2], [0.8], [0.7], [0.95]])?;
+    /// let partition = Partition::new(6, [[0, 1], [2, 3], [4, 5]])?;
+    /// let bags = Bags::binary(partition, &[1.0, 1.0, 2.0], Noise::None)?;
+    /// let mut model = LinearModel::for_rows(&rows, 2)?;
+    /// let trainer = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };
+    /// let mut watch = |_| ControlFlow::Continue(());
+    /// trainer.fit_bags(&mut model, &rows, &mut CountLikelihood::new(&bags), &mut watch, None)?;
+    /// assert!(model.weights()[[0, 0]] > 0.0);
+    /// # Ok::<(), easyllp::Error>(())
+    /// ```
+    pub fn fit_bags<M: Model + Clone>(
+        &self,
+        model: &mut M,
+        rows: &Rows,
+        objective: &mut dyn BagObjective,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        judge: Option<Judge<M>>,
+    ) -> Result<TrainLog> {
+        let Optimizer::Adam(settings) = &self.optimizer else { return Err(Error::BagsWithoutAdam) };
+        let bags = objective.bags();
+        model.check(rows)?;
+        check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
+        check_length("scores of the model", n_columns(bags.n_classes()), model.n_scores())?;
+        check_members(&bags.rows(), rows.n_rows())?;
+        let aim = Aim::Bags(objective);
+        if let Some(judge) = judge {
+            return judged(settings, self.seed, model, rows, aim, watch, judge);
         }
-        Ok(log)
+        let after_epoch = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
+        minibatch::fit(settings, self.seed, model, rows, aim, Onlookers { watch, after_epoch })
+    }
+
+    /// Trains by a method of any name; L-BFGS only by those that give rows targets.
+    pub fn fit_method<M: Model + Clone>(
+        &self,
+        model: &mut M,
+        rows: &Rows,
+        lesson: &Lesson,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        judge: Option<Judge<M>>,
+    ) -> Result<TrainLog> {
+        let &Lesson { method, bags, ref correction, loss } = lesson;
+        if method.judges_bags() && loss.link() != Link::Logit {
+            return Err(Error::LogOddsOnly { method: method.as_str(), loss: loss.name().as_str() });
+        }
+        let mut easyllp = EasyLlp::with(bags, correction.clone(), Draw::Never);
+        let mut naive = Naive::new(bags);
+        let mut matching = ProportionMatching::new(bags, Distance::CrossEntropy);
+        let mut square = DebiasedSquare::new(bags);
+        let mut likelihood = CountLikelihood::new(bags);
+        let rule: &mut dyn TargetRule = match method {
+            MethodName::EasyLlp => &mut easyllp,
+            MethodName::Naive => &mut naive,
+            MethodName::ProportionMatching => return self.fit_bags(model, rows, &mut matching, watch, judge),
+            MethodName::DebiasedSquare => return self.fit_bags(model, rows, &mut square, watch, judge),
+            MethodName::CountLikelihood => return self.fit_bags(model, rows, &mut likelihood, watch, judge),
+        };
+        match judge {
+            Some(judge) => self.fit_judged(model, rows, rule, loss, watch, judge),
+            None => self.fit_watched(model, rows, rule, loss, watch),
+        }
     }
 
     /// Trains many linear models of two classes in one pass over dense rows, each towards the targets of its own rule:
@@ -244,6 +315,38 @@ impl Trainer {
             Optimizer::Lbfgs(_) => Err(Error::ColumnsWithoutAdam),
         }
     }
+}
+
+/// Trains while a judge looks at the model after each epoch, and ends with what it liked best.
+fn judged<M: Model + Clone>(
+    settings: &Adam,
+    seed: u64,
+    model: &mut M,
+    rows: &Rows,
+    aim: Aim,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    judge: Judge<M>,
+) -> Result<TrainLog> {
+    let mut best: Option<(usize, f64, M)> = None;
+    let mut smoothed = Smoothed::new(judge.smoothing);
+    let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
+        let mut candidate = model.clone();
+        adam.finish(candidate.parameters_mut());
+        let figure = smoothed.next((judge.figure)(&candidate)?);
+        // What is no number is not better.
+        if figure < best.as_ref().map_or(f64::INFINITY, |(_, least, _)| *least) {
+            best = Some((epoch, figure, candidate));
+        }
+        let since = epoch - best.as_ref().map_or(0, |(epoch, ..)| *epoch);
+        Ok(if since >= judge.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    let onlookers = Onlookers { watch, after_epoch: &mut after_epoch };
+    let mut log = minibatch::fit(settings, seed, model, rows, aim, onlookers)?;
+    if let Some((epoch, figure, of_best)) = best {
+        *model = of_best;
+        log.best = Some((epoch, figure));
+    }
+    Ok(log)
 }
 
 fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn TrainingLoss) -> Result<()> {

@@ -21,6 +21,8 @@ mod estimates;
 mod files;
 /// Malformed input at every constructor.
 mod malformed;
+/// What methods that judge whole bags keep to.
+mod methods;
 /// Golden numbers, and the Python that made them.
 mod reference;
 /// Random draws, and a population whose figures are known.

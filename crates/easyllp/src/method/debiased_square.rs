@@ -1,0 +1,68 @@
+//! Debiased square: the squared error of a bag's mean prediction, from which what bags of k rows owe to the mean over all rows is
+//! taken off again (Li, Chen, Javanmard & Mirrokni 2024).
+//!
+//! ```text
+//! k (α − h̄)² − (k − 1)(E h − p)²
+//! ```
+//!
+//! has the mean E (y − h)² over bags that were put together at random, where E h is the mean prediction of all rows. That is
+//! followed by a running mean m over the batches: (E h − p)² is taken at (m − p)(2 h̄ − m − p), which has the derivative that it should.
+
+use super::BagObjective;
+use super::proportion_matching::Predicted;
+use crate::bags::Bags;
+use ndarray::{ArrayView2, ArrayViewMut2};
+
+/// Debiased squared error of bags.
+#[derive(Debug, Clone)]
+pub struct DebiasedSquare<'b> {
+    bags: &'b Bags,
+    /// The mean prediction of each class, as far as batches have shown it.
+    running: Vec<f64>,
+    pooled: Vec<f64>,
+}
+
+/// What a batch adds to the running mean.
+const NEW: f64 = 0.1;
+
+impl<'b> DebiasedSquare<'b> {
+    /// For these bags.
+    pub fn new(bags: &'b Bags) -> Self {
+        let pooled = bags.pooled_proportions();
+        Self { bags, running: pooled.clone(), pooled }
+    }
+}
+
+impl BagObjective for DebiasedSquare<'_> {
+    fn bags(&self) -> &Bags {
+        self.bags
+    }
+
+    fn start(&mut self) {
+        self.running.clone_from(&self.pooled);
+    }
+
+    fn bag(&self, bag: usize, scores: ArrayView2<f32>, derivative: ArrayViewMut2<f32>) -> f64 {
+        let k = scores.nrows() as f64;
+        let predicted = Predicted::new(scores);
+        let share = if predicted.mean.len() == 2 { 0.5 } else { 1.0 };
+        let mut loss = 0.0;
+        let mut slopes = vec![0.0; predicted.mean.len()];
+        for (class, slope) in slopes.iter_mut().enumerate() {
+            let (mean, reported) = (predicted.mean[class], self.bags.proportion(bag, class));
+            let (running, pooled) = (self.running[class], self.pooled[class]);
+            let off = running - pooled;
+            loss +=
+                share * (k * (reported - mean).powi(2) - (k - 1.0) * off * (2.0 * mean - running - pooled));
+            *slope = share * (2.0 * k * (mean - reported) - 2.0 * (k - 1.0) * off);
+        }
+        predicted.write_derivative(&slopes, derivative);
+        loss
+    }
+
+    fn after_batch(&mut self, scores: ArrayView2<f32>) {
+        for (running, mean) in self.running.iter_mut().zip(Predicted::new(scores).mean) {
+            *running += NEW * (mean - *running);
+        }
+    }
+}
