@@ -193,6 +193,26 @@ fn settings_are_tuned_and_nothing_is_repeated() {
     stdout(folder, &format!("train --config best.toml {files} --out model"));
 }
 
+/// Whatever is listed can be named, and comes to a model that orders rows.
+#[test]
+fn every_listed_method_trains() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part train --out rows.csv");
+    stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 8 --out bags");
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let list = stdout(folder, "methods");
+    for method in easyllp::MethodName::ALL {
+        assert!(list.contains(method.as_str()), "{list}");
+        let train = format!("train {files} --method {method} --epochs 3 --lr 0.01 --out {method}");
+        let figures = stdout(folder, &train);
+        let auc = figures.lines().find(|line| line.contains("AUC")).expect("a line of AUC");
+        let auc: f64 = auc.split_whitespace().nth(1).expect("a figure").parse().expect("a number");
+        assert!(auc > 0.7, "{method}: {auc}");
+        assert!(stdout(folder, &format!("show {method}")).contains(&format!("method {method}")));
+    }
+}
+
 #[test]
 fn bags_by_a_feature_are_told() {
     let folder = tempfile::tempdir().expect("a folder");

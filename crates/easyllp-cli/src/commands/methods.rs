@@ -3,26 +3,26 @@
 use crate::output::print;
 use anyhow::Result;
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
 use easyllp::MethodName;
+use std::fmt::Write;
 
 /// List the methods that learn from bags.
 #[derive(Debug, Args)]
 pub(crate) struct MethodsArgs {}
 
 pub(crate) fn run(_: &MethodsArgs) -> Result<()> {
-    /// A width that any terminal has.
-    const WIDTH: u16 = 110;
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    table.set_header(["method", "what it does", "bags made", "trained by", "cost a row", "reference"]);
+    let mut text = String::new();
     for name in MethodName::ALL {
         let about = name.about();
-        let by = if name.judges_bags() { "bags" } else { "rows" };
-        table.add_row([name.as_str(), about.what, about.bags, by, about.cost, about.reference]);
+        let unit = if name.judges_bags() { "whole bags" } else { "rows" };
+        let _ = writeln!(
+            text,
+            "{name}\n  {}\n  trained by {unit}; bags made {}; cost a row {}; {}\n",
+            about.what, about.bags, about.cost, about.reference
+        );
     }
-    print(&format!(
-        "{table}\nAll take any model and any number of classes. k: rows in a bag, C: classes; cost beyond the model's own.\n"
-    ))
+    text.push_str(
+        "All take any model and any number of classes. k: rows in a bag, C: classes; cost beyond the model's own.\n",
+    );
+    print(&text)
 }

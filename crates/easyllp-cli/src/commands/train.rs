@@ -284,9 +284,9 @@ impl Plan {
             || args.lr.is_some()
             || args.batch_size.is_some();
         match (has_minibatches, args.l2) {
-            (true, Some(L2::Auto)) => Err(misuse(
-                "--l2 auto is for linear models without minibatches, trained by rows: give a number",
-            )),
+            (true, Some(L2::Auto)) => {
+                Err(misuse("--l2 auto is for linear models without minibatches: give a number"))
+            }
             (true, l2) => {
                 let adam = Adam::default();
                 Ok(Self::Given(Optimizer::Adam(Adam {

@@ -80,13 +80,13 @@ impl MethodName {
             },
             Self::Naive => About {
                 what: "each row towards its bag's proportion, to compare with",
-                bags: "any, but biased",
+                bags: "in any way, but what is learnt is biased",
                 cost: "C",
                 reference: "Busa-Fekete et al. 2023",
             },
             Self::ProportionMatching => About {
                 what: "a bag's mean prediction towards its proportion",
-                bags: "any",
+                bags: "in any way",
                 cost: "C",
                 reference: "Ardehali & Culotta 2017",
             },
