@@ -224,7 +224,9 @@ fn bags_by_a_feature_are_told() {
     assert!(text.contains("NOT i.i.d."), "{text}");
     let files = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count count --l2 0.01 --holdout 0 --out m";
     let output = easyllp(folder, &format!("train {files}")).assert().success();
-    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("warning"));
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("warning: counts differ from bag to bag"), "{said}");
+    assert!(said.contains("differ from bag to bag by more than chance: education"), "{said}");
 }
 
 /// The same data in any format, and with its columns in another order: the same model, to the byte.

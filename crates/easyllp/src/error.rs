@@ -196,6 +196,10 @@ pub enum Error {
     #[error("a method that judges whole bags is trained with Adam, not with L-BFGS: give it epochs")]
     BagsWithoutAdam,
     #[error(
+        "mean-map is for linear models with logistic or softmax loss, which see labels through class means alone"
+    )]
+    MeanMapOnly,
+    #[error(
         "{method} needs scores that are log odds, and those of the {loss} loss are not: use logistic or softmax"
     )]
     LogOddsOnly { method: &'static str, loss: &'static str },

@@ -22,7 +22,7 @@ pub(crate) fn run(_: &MethodsArgs) -> Result<()> {
         );
     }
     text.push_str(
-        "All take any model and any number of classes. k: rows in a bag, C: classes; cost beyond the model's own.\n",
+        "But for mean-map all take any model, and all any number of classes. k: rows in a bag, C: classes; cost beyond the model's own.\n",
     );
     print(&text)
 }

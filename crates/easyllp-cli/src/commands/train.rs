@@ -84,7 +84,7 @@ pub(crate) struct TrainArgs {
     holdout: f64,
 
     /// What held-out bags choose and stop by
-    #[arg(long, value_enum, default_value_t = StopBy::Brier)]
+    #[arg(long, value_enum, value_name = "FIGURE", default_value_t = StopBy::Brier)]
     stop_by: StopBy,
 
     /// Stop minibatches after so many epochs in a row that are no better

@@ -24,6 +24,8 @@ pub enum MethodName {
     EasyLlp,
     /// [`Naive`](super::Naive)
     Naive,
+    /// [`MeanMap`](super::MeanMap)
+    MeanMap,
     /// [`ProportionMatching`](super::ProportionMatching), by cross-entropy
     ProportionMatching,
     /// [`DebiasedSquare`](super::DebiasedSquare)
@@ -47,14 +49,21 @@ pub struct About {
 
 impl MethodName {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::EasyLlp, Self::Naive, Self::ProportionMatching, Self::DebiasedSquare, Self::CountLikelihood];
+    pub const ALL: [Self; 6] = [
+        Self::EasyLlp,
+        Self::Naive,
+        Self::MeanMap,
+        Self::ProportionMatching,
+        Self::DebiasedSquare,
+        Self::CountLikelihood,
+    ];
 
     /// The name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EasyLlp => "easyllp",
             Self::Naive => "naive",
+            Self::MeanMap => "mean-map",
             Self::ProportionMatching => "proportion-matching",
             Self::DebiasedSquare => "debiased-square",
             Self::CountLikelihood => "count-likelihood",
@@ -64,7 +73,7 @@ impl MethodName {
     /// Whether it judges whole bags: such a method is trained by minibatches of bags, on scores that are log odds.
     pub fn judges_bags(self) -> bool {
         match self {
-            Self::EasyLlp | Self::Naive => false,
+            Self::EasyLlp | Self::Naive | Self::MeanMap => false,
             Self::ProportionMatching | Self::DebiasedSquare | Self::CountLikelihood => true,
         }
     }
@@ -83,6 +92,12 @@ impl MethodName {
                 bags: "in any way, but what is learnt is biased",
                 cost: "C",
                 reference: "Busa-Fekete et al. 2023",
+            },
+            Self::MeanMap => About {
+                what: "class means from bag means by least squares; linear models with log loss only",
+                bags: "at random",
+                cost: "C",
+                reference: "Quadrianto et al. 2008",
             },
             Self::ProportionMatching => About {
                 what: "a bag's mean prediction towards its proportion",
@@ -116,7 +131,8 @@ impl FromStr for MethodName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        const CHOICES: &str = "easyllp, naive, proportion-matching, debiased-square, count-likelihood";
+        const CHOICES: &str =
+            "easyllp, naive, mean-map, proportion-matching, debiased-square, count-likelihood";
         Self::ALL.into_iter().find(|name| name.as_str() == text).ok_or_else(|| Error::UnknownName {
             what: "method",
             name: text.to_owned(),

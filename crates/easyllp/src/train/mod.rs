@@ -14,7 +14,7 @@ use crate::error::{Error, Result, check_length};
 use crate::link::Link;
 use crate::loss::TrainingLoss;
 use crate::method::{
-    BagObjective, CountLikelihood, DebiasedSquare, Distance, Draw, EasyLlp, MethodName, Naive,
+    BagObjective, CountLikelihood, DebiasedSquare, Distance, Draw, EasyLlp, MeanMap, MethodName, Naive,
     ProportionMatching, TargetRule,
 };
 use crate::model::{LinearColumns, LinearModel, Model};
@@ -259,12 +259,17 @@ impl Trainer {
         }
         let mut easyllp = EasyLlp::with(bags, correction.clone(), Draw::Never);
         let mut naive = Naive::new(bags);
+        let mut mean_map = MeanMap::new(bags);
+        if method == MethodName::MeanMap && (model.as_linear_mut().is_none() || loss.link() != Link::Logit) {
+            return Err(Error::MeanMapOnly);
+        }
         let mut matching = ProportionMatching::new(bags, Distance::CrossEntropy);
         let mut square = DebiasedSquare::new(bags);
         let mut likelihood = CountLikelihood::new(bags);
         let rule: &mut dyn TargetRule = match method {
             MethodName::EasyLlp => &mut easyllp,
             MethodName::Naive => &mut naive,
+            MethodName::MeanMap => &mut mean_map,
             MethodName::ProportionMatching => return self.fit_bags(model, rows, &mut matching, watch, judge),
             MethodName::DebiasedSquare => return self.fit_bags(model, rows, &mut square, watch, judge),
             MethodName::CountLikelihood => return self.fit_bags(model, rows, &mut likelihood, watch, judge),

@@ -2,8 +2,9 @@
 
 use crate::simulation::normal;
 use easyllp::method::{BagObjective, CountLikelihood, DebiasedSquare, Distance, Event, ProportionMatching};
+use easyllp::model::Hidden;
 use easyllp::{
-    Adam, Bags, Correction, Error, Lbfgs, Lesson, LinearModel, Link, LossName, MethodName, Model, Noise,
+    Adam, Bags, Correction, Error, Lbfgs, Lesson, LinearModel, Link, LossName, MethodName, Mlp, Model, Noise,
     Optimizer, Partition, Predictions, Rows, Trainer, bagging, metrics,
 };
 use ndarray::{Array2, ArrayView2};
@@ -206,6 +207,16 @@ fn refuses_what_it_cannot_train() {
     let lbfgs = Trainer { optimizer: Optimizer::Lbfgs(Lbfgs::default()), seed: 1 };
     assert_eq!(fit(&lbfgs, LossName::Logistic, &rows), Error::BagsWithoutAdam);
     assert!(matches!(fit(&trainer(1), LossName::Squared, &rows), Error::LogOddsOnly { .. }));
+    let lesson = Lesson {
+        method: MethodName::MeanMap,
+        bags: &bags,
+        correction: Correction::default(),
+        loss: LossName::Logistic.training().unwrap(),
+    };
+    let mut network = Mlp::for_rows(&rows, &Hidden::new(&[3]), 2, 1).unwrap();
+    let mut watch = |_| ControlFlow::Continue(());
+    let error = trainer(1).fit_method(&mut network, &rows, &lesson, &mut watch, None).unwrap_err();
+    assert_eq!(error, Error::MeanMapOnly);
     let (more_rows, _) = separable(41, 1);
     assert!(matches!(fit(&trainer(1), LossName::Logistic, &more_rows), Error::Shape { .. }));
 }

@@ -1,0 +1,191 @@
+//! Mean map: the mean features of each class, from the mean features of bags (Quadrianto, Smola, Caetano & Le 2008).
+//!
+//! Bags put together regardless of labels have means m_i = Σ_c α_ic μ_c but for chance, so that least squares over bags give the
+//! class means μ_c. A linear model with log loss sees labels through the *mean operator* alone, the sums of features of each
+//! class, p_c μ_c: with an estimate of that it is trained as if rows were labelled.
+//!
+//! Least squares are linear in the bags' means, μ̂_c = x̄ + Σ_i W_ci (m_i − x̄) with W = (Π'DΠ + λ)⁻¹ Π'D, and so is the mean operator.
+//! It is the one that these targets have, all rows of a bag the same:
+//!
+//! ```text
+//! A_ic = p_c (1 − Σ_i W_ci + N W_ci / k_i),   then shifted by the same for all classes to sum to 1
+//! ```
+//!
+//! Features are never looked at, and categories serve as well as numbers. Bags count by their sizes (D). The ridge λ keeps class means
+//! near the mean of all rows where proportions hardly differ. Where counts are noisy, so is Π, and the estimate is biased towards no
+//! difference.
+
+use super::TargetRule;
+use crate::bags::Bags;
+use crate::correction::Targets;
+use crate::error::{Error, Result};
+use ndarray::{Array2, Axis};
+
+/// Targets whose mean operator is that of the mean map.
+#[derive(Debug, Clone)]
+pub struct MeanMap<'b> {
+    bags: &'b Bags,
+    ridge: f64,
+}
+
+/// A ridge that does nothing but where proportions do not differ at all.
+const RIDGE: f64 = 1e-9;
+
+impl<'b> MeanMap<'b> {
+    /// With next to no ridge.
+    pub fn new(bags: &'b Bags) -> Self {
+        Self { bags, ridge: RIDGE }
+    }
+
+    /// With a ridge, as a multiple of the mean of the diagonal that it is added to; above 0.
+    pub fn with_ridge(bags: &'b Bags, ridge: f64) -> Result<Self> {
+        if ridge > 0.0 && ridge.is_finite() {
+            return Ok(Self { bags, ridge });
+        }
+        Err(Error::Setting { name: "ridge", value: ridge.to_string(), expected: "a number above 0" })
+    }
+
+    /// The weights W, one line a class, one column a bag.
+    fn weights(&self) -> Array2<f64> {
+        let bags = self.bags;
+        let (n_bags, n_classes) = (bags.n_bags(), bags.n_classes());
+        let proportions =
+            Array2::from_shape_fn((n_bags, n_classes), |(bag, class)| bags.proportion(bag, class));
+        // Π'D, sizes over their sum.
+        let weighted = Array2::from_shape_fn((n_classes, n_bags), |(class, bag)| {
+            proportions[[bag, class]] * bags.size(bag) as f64 / bags.n_members() as f64
+        });
+        let mut normal = weighted.dot(&proportions);
+        let mean = normal.diag().sum() / n_classes as f64;
+        normal.diag_mut().map_inplace(|value| *value += self.ridge * mean);
+        solved(normal, weighted)
+    }
+}
+
+impl TargetRule for MeanMap<'_> {
+    fn n_rows(&self) -> usize {
+        self.bags.n_rows()
+    }
+
+    fn n_classes(&self) -> usize {
+        self.bags.n_classes()
+    }
+
+    fn rows(&self) -> Vec<u32> {
+        self.bags.rows()
+    }
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
+    fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+        let bags = self.bags;
+        let n_classes = bags.n_classes();
+        let (pooled, weights) = (bags.pooled_proportions(), self.weights());
+        let n_rows = bags.n_members() as f64;
+        *out = Targets::zeros(bags.n_rows(), n_classes);
+        let of_all = weights.sum_axis(Axis(1));
+        let mut values = out.values_mut();
+        // Of two classes there is one target, of class 1.
+        let first = n_classes - values.ncols();
+        let mut of_bag = vec![0.0; n_classes];
+        for bag in 0..bags.n_bags() {
+            for (class, target) in of_bag.iter_mut().enumerate() {
+                let of_bag = n_rows * weights[[class, bag]] / bags.size(bag) as f64;
+                *target = pooled[class] * (1.0 - of_all[class] + of_bag);
+            }
+            let shift = (1.0 - of_bag.iter().sum::<f64>()) / n_classes as f64;
+            for &row in bags.members(bag) {
+                let line = values.row_mut(row as usize).into_iter();
+                line.zip(&of_bag[first..]).for_each(|(out, target)| *out = (target + shift) as f32);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The solution X of A·X = B for a matrix A that is symmetric and positive (Cholesky).
+fn solved(mut a: Array2<f64>, mut b: Array2<f64>) -> Array2<f64> {
+    let n = a.nrows();
+    for column in 0..n {
+        for row in column..n {
+            let known: f64 = (0..column).map(|place| a[[row, place]] * a[[column, place]]).sum();
+            a[[row, column]] = if row == column {
+                (a[[row, column]] - known).max(f64::MIN_POSITIVE).sqrt()
+            } else {
+                (a[[row, column]] - known) / a[[column, column]]
+            };
+        }
+    }
+    for mut line in b.columns_mut() {
+        for row in 0..n {
+            let known: f64 = (0..row).map(|place| a[[row, place]] * line[place]).sum();
+            line[row] = (line[row] - known) / a[[row, row]];
+        }
+        for row in (0..n).rev() {
+            let known: f64 = (row + 1..n).map(|place| a[[place, row]] * line[place]).sum();
+            line[row] = (line[row] - known) / a[[row, row]];
+        }
+    }
+    b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bags::{Noise, Partition};
+    use ndarray::array;
+
+    #[test]
+    fn solves_what_it_should() {
+        let a = array![[4.0, 2.0, 0.5], [2.0, 3.0, -1.0], [0.5, -1.0, 2.0]];
+        let x = array![[1.0, -2.0], [0.5, 3.0], [-1.5, 0.25]];
+        let got = solved(a.clone(), a.dot(&x));
+        assert!(got.iter().zip(&x).all(|(got, expected)| (got - expected).abs() < 1e-12), "{got}");
+    }
+
+    /// Rows that are their class's mean: least squares have no error, and the targets' mean operator is that of the labels.
+    #[test]
+    fn without_chance_the_mean_operator_is_that_of_labels() {
+        let labels = [0, 1, 2, 2, 0, 0, 1, 2, 1, 1, 0, 2];
+        let means = [[1.0, -2.0], [0.5, 4.0], [-3.0, 0.25]];
+        for n_classes in [2, 3] {
+            let labels: Vec<u32> = labels.iter().map(|&label: &u32| label.min(n_classes - 1)).collect();
+            let n_classes = n_classes as usize;
+            let partition =
+                Partition::new(12, [vec![0, 1, 5], vec![2, 3], vec![4, 6, 7, 8], vec![9, 10, 11]]).unwrap();
+            let bags = Bags::from_labels(partition, &labels, n_classes).unwrap();
+            let mut out = Targets::zeros(12, n_classes);
+            MeanMap::new(&bags).targets(0, &mut out).unwrap();
+            for class in 1..n_classes {
+                let column = if n_classes == 2 { 0 } else { class };
+                for feature in [0, 1] {
+                    let of = |row: usize| means[labels[row] as usize][feature];
+                    let got: f64 = (0..12).map(|row| f64::from(out.values()[[row, column]]) * of(row)).sum();
+                    let expected: f64 = (0..12).filter(|&row| labels[row] as usize == class).map(of).sum();
+                    assert!((got - expected).abs() < 1e-4, "{n_classes} {class} {feature}: {got} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_ridge_takes_differences_away_and_proportions_that_are_all_the_same_do_no_harm() {
+        let partition = Partition::new(6, [[0, 1], [2, 3], [4, 5]]).unwrap();
+        let targets = |counts: &[f64], ridge: f64| {
+            let bags = Bags::binary(partition.clone(), counts, Noise::None).unwrap();
+            let mut out = Targets::zeros(6, 2);
+            MeanMap::with_ridge(&bags, ridge).unwrap().targets(0, &mut out).unwrap();
+            out.values().to_owned()
+        };
+        let (weak, strong) = (targets(&[2.0, 1.0, 0.0], 1e-9), targets(&[2.0, 1.0, 0.0], 1e9));
+        assert!(weak[[0, 0]] > 1.0 && weak[[5, 0]] < 0.0, "{weak}");
+        assert!(strong.iter().all(|target| (target - 0.5).abs() < 1e-6), "{strong}");
+        let same = targets(&[1.0, 1.0, 1.0], 1e-9);
+        assert!(same.iter().all(|target| (target - 0.5).abs() < 1e-3), "{same}");
+        let bags = Bags::binary(partition.clone(), &[1.0, 1.0, 0.0], Noise::None).unwrap();
+        assert!(MeanMap::with_ridge(&bags, 0.0).is_err());
+    }
+}
