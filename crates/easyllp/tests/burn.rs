@@ -11,7 +11,7 @@ use burn::nn::{
 use burn::tensor::activation::{relu, sigmoid, tanh};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use easyllp::bagging::{self, Sizes};
-use easyllp::model::{Block, BurnModel, BurnScores, Hidden, Pass};
+use easyllp::model::{Block, BurnModel, BurnScores, Hidden, Pass, Updates};
 use easyllp::{
     Adam, Bags, EasyLlp, Error, LossName, Mlp, Model, Optimizer, RowBatch, Rows, TrainLog, Trainer, n_columns,
 };
@@ -110,12 +110,24 @@ fn learn<M: Model>(model: &M, batch: &RowBatch) -> (Array2<f32>, Vec<Array2<f32>
     let mut scores = Array2::zeros((batch.n_rows(), model.n_scores()));
     let dscores = factors(scores.dim());
     let mut gradient = model.parameters().zero_gradient();
-    let n_blocks = model.parameters().blocks().len();
-    (0..n_blocks).for_each(|block| gradient.dense_mut(block).fill(f32::NAN));
+    let blocks = model.parameters().blocks();
+    let is_dense = |block: usize| blocks[block].updates() == Updates::Dense;
+    (0..blocks.len())
+        .filter(|&block| is_dense(block))
+        .for_each(|block| gradient.dense_mut(block).fill(f32::NAN));
     let mut tape = M::Tape::default();
     model.forward(batch, Pass::Learn { draw: 3 }, &mut tape, scores.view_mut());
     model.backward(batch, &mut tape, dscores.view(), &mut gradient);
-    (scores, (0..n_blocks).map(|block| gradient.dense_mut(block).clone()).collect())
+    let mut of_block = |block: usize| {
+        if is_dense(block) {
+            return gradient.dense_mut(block).clone();
+        }
+        // A product with the rows' features, which Adam would multiply out.
+        let width = blocks[block].values().ncols();
+        let derivative = gradient.of_rows_mut(block)[..batch.n_rows() * width].to_vec();
+        batch.dense.t().dot(&Array2::from_shape_vec((batch.n_rows(), width), derivative).unwrap())
+    };
+    (scores, (0..blocks.len()).map(&mut of_block).collect())
 }
 
 fn factors(dim: (usize, usize)) -> Array2<f32> {

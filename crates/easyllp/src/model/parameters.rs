@@ -46,6 +46,11 @@ impl Block {
         &self.name
     }
 
+    /// How its gradient comes.
+    pub fn updates(&self) -> Updates {
+        self.updates
+    }
+
     /// The parameters.
     pub fn values(&self) -> ArrayView2<'_, f32> {
         self.values.view()
