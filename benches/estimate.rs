@@ -10,13 +10,19 @@ use std::hint::black_box;
 
 const ROWS: usize = 10_000_000;
 
+/// Labels, bags of 64 and scores of so many rows.
+fn example(n_rows: usize) -> (Vec<u32>, Bags, Array2<f32>) {
+    let labels: Vec<u32> =
+        (0_u32..).take(n_rows).map(|row| u32::from(row.wrapping_mul(2_654_435_761) < 1 << 30)).collect();
+    let partition = bagging::random(n_rows, &bagging::Sizes::Fixed(64), 1).expect("a bagging");
+    let bags = Bags::from_labels(partition, &labels, 2).expect("bags");
+    let scores = Array2::from_shape_fn((n_rows, 1), |(row, _)| (row as f32 * 0.37).sin() * 3.0);
+    (labels, bags, scores)
+}
+
 fn estimate(criterion: &mut Criterion) {
     use_one_thread();
-    let labels: Vec<u32> =
-        (0_u32..).take(ROWS).map(|row| u32::from(row.wrapping_mul(2_654_435_761) < 1 << 30)).collect();
-    let partition = bagging::random(ROWS, &bagging::Sizes::Fixed(64), 1).expect("a bagging");
-    let bags = Bags::from_labels(partition, &labels, 2).expect("bags");
-    let scores = Array2::from_shape_fn((ROWS, 1), |(row, _)| (row as f32 * 0.37).sin() * 3.0);
+    let (labels, bags, scores) = example(ROWS);
     let predictions = Predictions::new(scores.view(), Link::Logit).expect("scores");
     let mut group = criterion.benchmark_group("log loss of 10 M rows");
     group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
@@ -39,11 +45,7 @@ fn estimate(criterion: &mut Criterion) {
 fn everything(_: &mut Criterion) {
     const ROWS: usize = 1_000_000;
     use_one_thread();
-    let labels: Vec<u32> =
-        (0_u32..).take(ROWS).map(|row| u32::from(row.wrapping_mul(2_654_435_761) < 1 << 30)).collect();
-    let partition = bagging::random(ROWS, &bagging::Sizes::Fixed(64), 1).expect("a bagging");
-    let bags = Bags::from_labels(partition, &labels, 2).expect("bags");
-    let scores = Array2::from_shape_fn((ROWS, 1), |(row, _)| (row as f32 * 0.37).sin() * 3.0);
+    let (_, bags, scores) = example(ROWS);
     let predictions = Predictions::new(scores.view(), Link::Logit).expect("scores");
     let estimator = Estimator::new(&bags).expect("bags");
     let all = || -> Result<()> {

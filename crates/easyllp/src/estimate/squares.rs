@@ -1,0 +1,116 @@
+//! The squared form: the mean of Σ_c (y_c − q_c)² from squares of bags' residuals, and its interval.
+
+use super::statistic::Statistic;
+use super::{Estimate, Estimator, Form, Intervals, Scope, Sums};
+use ndarray::Axis;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+/// The squared form, and what its interval needs to know.
+pub(super) struct Squares {
+    pub(super) statistic: Statistic,
+    variance: f64,
+    /// The variance over the square of the value, were bag means normal.
+    normal: f64,
+    /// The most that single rows can contribute where no bag shows a difference.
+    single: f64,
+    /// What the pooled residual alone gives.
+    centre: f64,
+}
+
+impl Estimator<'_> {
+    /// The mean of `share` · Σ_c (y_c − q_c)².
+    pub(super) fn squares_of(&self, sums: &Sums, share: f64) -> Squares {
+        let bags = self.bags;
+        let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
+        let n_classes = bags.n_classes() as f64;
+        let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
+        let residuals = &bags.counts() - &sums.q;
+        let residual = residuals.sum_axis(Axis(0)) / n_rows;
+
+        let mut squares = Vec::with_capacity(bags.n_bags());
+        let mut spreads = Vec::with_capacity(bags.n_bags());
+        for (bag, size) in bags.sizes().enumerate() {
+            let k = size as f64;
+            let (mut square, mut spread) = (0.0, 0.0);
+            for class in 0..bags.n_classes() {
+                let of_residual = residuals[[bag, class]] - k * residual[class];
+                square += of_residual * of_residual / k;
+                spread += 2.0 * residual[class] * of_residual / n_rows;
+            }
+            squares.push(share * kappa * square);
+            spreads.push(share * spread);
+        }
+        let within: f64 = squares.iter().sum();
+        let mut value = share * residual.dot(&residual) + within;
+        if bags.has_noise() {
+            let total: f64 = (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum();
+            let by_size: f64 =
+                (0..bags.n_bags()).map(|bag| bags.count_variance(bag) / bags.size(bag) as f64).sum();
+            value -= share * n_classes * (total / n_rows.powi(2) + kappa * (by_size - total / n_rows));
+        }
+        let influence = |bag: usize| {
+            let of_bags = squares[bag] - within / n_bags;
+            if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
+        };
+        let pooled = match self.scope {
+            Scope::TheseRows => (&residual * (2.0 * share)).to_vec(),
+            Scope::Population => vec![0.0; bags.n_classes()],
+        };
+        let influence = (0..bags.n_bags()).map(influence).collect();
+        let statistic = Statistic { value, influence, pooled };
+        // Bag means are near normal, so squares vary by at least this much; few bags may happen to show less.
+        let singles = bags.sizes().map(|size| 1.0 / size as f64).sum::<f64>() / n_bags;
+        let normal = 2.0 * (1.0 - singles) / ((n_bags - 1.0) * (n_classes - 1.0));
+        let variance = self.covariance(&statistic, &statistic).max(normal * within * within);
+        let centre = share * residual.dot(&residual);
+        Squares { statistic, variance, normal, single: singles / n_bags, centre }
+    }
+
+    /// The interval of a mean of squares that is at most `most`.
+    pub(super) fn squares_interval(&self, squares: &Squares, most: f64) -> Estimate {
+        let &Squares { ref statistic, variance, normal, single, centre } = squares;
+        if let Intervals::Bootstrap { draws, seed } = self.intervals {
+            return self.bootstrap_interval(statistic, Form::Squares, draws, seed);
+        }
+        if self.scope == Scope::TheseRows && self.bags.n_classes() == 2 {
+            let of_pooled = self.pooled_noise(&statistic.pooled, &statistic.pooled);
+            return self.inverted(statistic.value, most, self.dealt_squares(centre, of_pooled));
+        }
+        if self.bags.has_noise() {
+            return self.t_interval(statistic.value, variance.sqrt(), Form::Squares);
+        }
+        self.square_interval(statistic.value, variance, normal, single)
+    }
+
+    /// An interval for a mean of squares, whose variance is `normal`·θ² from bag means that are near normal, and the
+    /// rest from single rows, which is near proportional to θ.
+    ///
+    /// Where bags are large the first rules: the estimate is like a multiple of χ², its degrees of freedom being those
+    /// that give it the variance seen (Satterthwaite 1946). Where they are small the second does, as it does for a share of
+    /// single rows: the interval holds all θ from which the estimate is not too far by *their* variance (Wilson 1927).
+    /// Where no bag shows a difference, `single` is the most that single rows can contribute.
+    fn square_interval(&self, value: f64, variance: f64, normal: f64, single: f64) -> Estimate {
+        let (standard_error, form) = (variance.sqrt(), Form::Squares);
+        let rest = (variance - normal * value * value).max(0.0);
+        if value > 0.0 && rest < 0.5 * variance {
+            let chi = ChiSquared::new(2.0 * value * value / variance).expect("positive degrees of freedom");
+            let end = |probability: f64| value * chi.freedom() / chi.inverse_cdf(probability);
+            let tail = 0.5 - 0.5 * self.level;
+            return Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail), form };
+        }
+        // (θ − value)² = t² (normal·θ² + slope·θ), a quadratic in θ.
+        let t_squared = self.t_quantile().powi(2);
+        let slope = if value > 0.0 { rest / value } else { single };
+        let leading = 1.0 - t_squared * normal;
+        let middle = 2.0 * value + t_squared * slope;
+        let root = (middle * middle - 4.0 * leading * value * value).max(0.0).sqrt();
+        let high = if leading > 0.0 { (middle + root) / (2.0 * leading) } else { f64::INFINITY };
+        Estimate {
+            value,
+            standard_error,
+            low: 2.0 * value * value / (middle + root).max(f64::MIN_POSITIVE),
+            high,
+            form,
+        }
+    }
+}
