@@ -5,11 +5,17 @@ use easyllp::table::{Column, Source, Table, labels};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Images, and whether their digit is odd.
+/// Images, and the class of each.
 pub type Part = (Table, Vec<u32>);
 
-/// Training rows and test rows; nothing if the files are not there.
+/// Training rows and test rows, and whether each digit is odd; nothing if the files are not there.
 pub fn even_and_odd() -> Result<Option<[Part; 2]>> {
+    let odd = |(images, digits): Part| (images, digits.into_iter().map(|digit| digit % 2).collect());
+    Ok(digits()?.map(|parts| parts.map(odd)))
+}
+
+/// The same with the digits themselves.
+pub fn digits() -> Result<Option<[Part; 2]>> {
     let cache = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/easyllp"));
     let Some(folder) = std::env::var_os("EASYLLP_DATA").map(PathBuf::from).or_else(cache) else {
         return Ok(None);
@@ -24,7 +30,8 @@ pub fn even_and_odd() -> Result<Option<[Part; 2]>> {
         let names: Vec<String> = source.columns().iter().map(|(name, _)| (*name).to_owned()).collect();
         let table = source.read(&names)?;
         let digits = match table.column("label")? {
-            Column::Numeric(digits) => digits.iter().map(|digit| u32::from(digit % 2.0 > 0.5)).collect(),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "digits")]
+            Column::Numeric(digits) => digits.iter().map(|&digit| digit as u32).collect(),
             column => labels("label", column, &[])?.labels,
         };
         let pixels: Vec<String> = names.into_iter().filter(|name| name != "label").collect();

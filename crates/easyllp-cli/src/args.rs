@@ -28,6 +28,12 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     Bag(BagArgs),
     Inspect(InspectArgs),
+    // Labels of rows stand in for reports.
+    #[command(
+        mut_arg("reports", |arg| arg.required(false).required_unless_present("label")),
+        mut_arg("key", |arg| arg.required(false).required_unless_present("label")),
+        mut_arg("count", |arg| arg.required(false).required_unless_present("label"))
+    )]
     Train(Box<TrainArgs>),
     Tune(Box<TuneArgs>),
     Methods(MethodsArgs),

@@ -4,8 +4,8 @@ use crate::output::thousands;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
-use easyllp::table::{EncoderOptions, HashedText, Kind, ReadAs, Source, Table};
-use easyllp::{Bags, Error, ImageShape};
+use easyllp::table::{EncoderOptions, HashedText, Kind, Labels, ReadAs, Source, Table, labels};
+use easyllp::{Bags, Error, ImageShape, Partition};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Args)]
@@ -127,6 +127,8 @@ pub(crate) struct Data {
     /// The columns to learn from.
     pub(crate) features: Table,
     pub(crate) bags: Bags,
+    /// What the classes are called.
+    pub(crate) classes: Vec<String>,
     /// The shape of the images that a row is, if it is one and the files say it.
     pub(crate) image: Option<ImageShape>,
 }
@@ -134,16 +136,36 @@ pub(crate) struct Data {
 impl DataArgs {
     /// Reads the rows, and joins the reports to them.
     pub(crate) fn load(&self) -> Result<Data> {
-        let source = self.rows.open(&self.reports.key)?;
-        let features = self.features.columns(&source, &self.reports.key)?;
+        let keys = &self.reports.key;
+        self.read(keys, keys, |rows| Ok((self.reports.join(&self.rows, rows)?.bags, self.reports.classes())))
+    }
+
+    /// Reads rows that have labels of their own: each is a bag.
+    pub(crate) fn load_labelled(&self, label: &String, positive: &[String]) -> Result<Data> {
+        self.read(std::slice::from_ref(label), &[], |rows| {
+            let Labels { labels, classes } = labels(label, rows.column(label)?, positive)?;
+            let partition = Partition::new(labels.len(), (0..).take(labels.len()).map(|row: u32| [row]))?;
+            Ok((Bags::from_labels(partition, &labels, classes.len())?, classes))
+        })
+    }
+
+    /// Reads the columns to learn from and others beside, out of which bags are made; `text` columns are read as text.
+    fn read(
+        &self,
+        beside: &[String],
+        text: &[String],
+        bags: impl FnOnce(&Table) -> Result<(Bags, Vec<String>)>,
+    ) -> Result<Data> {
+        let source = self.rows.open(text)?;
+        let features = self.features.columns(&source, beside)?;
         let source = source.with_categories(&features);
-        let mut columns = [self.reports.key.clone(), features.clone()].concat();
+        let mut columns = [beside.to_vec(), features.clone()].concat();
         columns.sort_unstable();
         columns.dedup();
         let whole = source.read(&columns)?;
-        let bags = self.reports.join(&self.rows, &whole)?.bags;
+        let (bags, classes) = bags(&whole)?;
         let image = if let [only] = &features[..] { source.image(only) } else { None };
-        Ok(Data { features: whole.select(&features)?, bags, image })
+        Ok(Data { features: whole.select(&features)?, bags, classes, image })
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod data;
 mod diagnosis;
 mod figures;
+mod method;
 mod output;
 mod progress;
 

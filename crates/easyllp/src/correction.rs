@@ -190,14 +190,7 @@ impl Correction {
 
     /// Surrogate targets from the next draws of a stream, into space that is there already.
     pub(crate) fn surrogate_into(&self, bags: &Bags, rng: &mut impl RngExt, out: &mut Targets) -> Result<()> {
-        for bag in 0..bags.n_bags() {
-            for class in 0..bags.n_classes() {
-                let proportion = bags.proportion(bag, class);
-                if !(0.0..=1.0).contains(&proportion) {
-                    return Err(Error::NoSurrogate { bag, proportion });
-                }
-            }
-        }
+        check_drawable(bags)?;
         let line = self.line(bags)?;
         out.check(bags.n_rows(), bags.n_classes())?;
         for (&bag, mut targets) in bags.bag_of_row().iter().zip(out.0.rows_mut()) {
@@ -214,7 +207,7 @@ impl Correction {
     }
 
     /// Slopes, and the numbers a and b of the module's table.
-    fn line(&self, bags: &Bags) -> Result<Line> {
+    pub(crate) fn line(&self, bags: &Bags) -> Result<Line> {
         match self {
             Self::Naive => {
                 let zeros = vec![0.0; bags.n_classes()];
@@ -232,7 +225,7 @@ impl Correction {
 }
 
 /// A target as an affine function of a proportion, or of a label in its place.
-struct Line {
+pub(crate) struct Line {
     slopes: Vec<f64>,
     level: Vec<f64>,
     origin: Vec<f64>,
@@ -241,7 +234,7 @@ struct Line {
 impl Line {
     // Do not clip to [0, 1]: a target outside the simplex looks wrong, but clipping biases the gradient, and more bags
     // do not remove that bias. The order of the operations makes a slope of one with a = b return the label exactly.
-    fn exact(&self, bag: usize, class: usize, proportion: f64) -> f64 {
+    pub(crate) fn exact(&self, bag: usize, class: usize, proportion: f64) -> f64 {
         let slope = self.slopes[bag];
         slope * proportion + (self.level[class] - slope * self.origin[class])
     }
@@ -313,8 +306,21 @@ fn relative_weights(weights: BagWeights, bags: &Bags) -> Result<Vec<f64>> {
     Ok(relative.into_iter().map(|weight| weight / largest).collect())
 }
 
+/// Refuses bags whose proportions are no probabilities, and so cannot be drawn from.
+pub(crate) fn check_drawable(bags: &Bags) -> Result<()> {
+    for bag in 0..bags.n_bags() {
+        for class in 0..bags.n_classes() {
+            let proportion = bags.proportion(bag, class);
+            if !(0.0..=1.0).contains(&proportion) {
+                return Err(Error::NoSurrogate { bag, proportion });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The class that a uniform draw from [0, 1) falls on.
-fn draw_class(bags: &Bags, bag: usize, uniform: f64) -> usize {
+pub(crate) fn draw_class(bags: &Bags, bag: usize, uniform: f64) -> usize {
     let mut place = uniform * bags.size(bag) as f64;
     let counts = bags.counts_of(bag);
     for (class, &count) in counts.iter().enumerate() {

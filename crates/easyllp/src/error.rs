@@ -158,7 +158,7 @@ pub enum Error {
     Setting { name: &'static str, value: String, expected: &'static str },
     #[error("`{name}` is not a {what}: choose one of {choices}")]
     UnknownName { what: &'static str, name: String, choices: &'static str },
-    #[error("L-BFGS needs a loss that stays convex for any target, and {loss} does not: use Adam")]
+    #[error("L-BFGS and SGD need a loss that stays convex for any target, and {loss} does not: use Adam")]
     NotConvex { loss: &'static str },
     #[error("L-BFGS serves linear models only: use Adam")]
     NotLinear,
@@ -191,14 +191,18 @@ pub enum Error {
     ModuleBuffer { name: String },
     #[error("the module fails on two rows of zeros: {reason}")]
     ModuleFailed { reason: String },
-    #[error("models in columns are trained with Adam, not with L-BFGS")]
+    #[error("models in columns are trained with Adam")]
     ColumnsWithoutAdam,
-    #[error("a method that judges whole bags is trained with Adam, not with L-BFGS: give it epochs")]
+    #[error("whole bags are judged in minibatches, with Adam: give it epochs")]
     BagsWithoutAdam,
-    #[error(
-        "mean-map is for linear models with logistic or softmax loss, which see labels through class means alone"
-    )]
-    MeanMapOnly,
+    #[error("{method} is for linear models with logistic or softmax loss")]
+    LinearLogLossOnly { method: &'static str },
+    #[error("SGD in one pass is easyllp-sgd's, which has no other optimiser")]
+    OnePassOnly,
+    #[error("{method} is for linear models")]
+    LinearOnly { method: &'static str },
+    #[error("{what} needs the labels of rows, which are bags of one row each, and bag {bag} has {size} rows")]
+    NotLabelled { what: &'static str, bag: usize, size: usize },
     #[error(
         "{method} needs scores that are log odds, and those of the {loss} loss are not: use logistic or softmax"
     )]

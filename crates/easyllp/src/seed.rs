@@ -16,6 +16,8 @@ pub(crate) enum Stream {
     Dropout = 8,
     Embeddings = 9,
     Bootstrap = 10,
+    Likeness = 11,
+    Picks = 12,
 }
 
 /// The random numbers of one stage of the run with this seed.

@@ -4,6 +4,7 @@ use crate::output::print;
 use anyhow::Result;
 use clap::Args;
 use easyllp::MethodName;
+use easyllp::method::{About, Serves};
 use std::fmt::Write;
 
 /// List the methods that learn from bags.
@@ -13,16 +14,18 @@ pub(crate) struct MethodsArgs {}
 pub(crate) fn run(_: &MethodsArgs) -> Result<()> {
     let mut text = String::new();
     for name in MethodName::ALL {
-        let about = name.about();
-        let unit = if name.judges_bags() { "whole bags" } else { "rows" };
+        let About { what, bags, models, classes, cost, reference } = name.about();
+        let models = match models {
+            Serves::Any => "any, with any loss",
+            Serves::LogOdds => "any, with logistic or softmax loss",
+            Serves::LinearLogOdds => "linear, with logistic or softmax loss",
+            Serves::LinearConvex => "linear, with a loss that stays convex",
+        };
         let _ = writeln!(
             text,
-            "{name}\n  {}\n  trained by {unit}; bags made {}; cost a row {}; {}\n",
-            about.what, about.bags, about.cost, about.reference
+            "{name}\n  {what} ({reference})\n  bags made: {bags}\n  models: {models}\n  classes: {classes}\n  cost a row: {cost}\n"
         );
     }
-    text.push_str(
-        "But for mean-map all take any model, and all any number of classes. k: rows in a bag, C: classes; cost beyond the model's own.\n",
-    );
+    text.push_str("k: rows in a bag, C: classes; cost a row and epoch, beyond the model's own.\n");
     print(&text)
 }

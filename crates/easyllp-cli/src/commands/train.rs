@@ -4,6 +4,7 @@ use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::diagnosis::uneven_columns;
 use crate::figures::{figures, table};
+use crate::method::{MethodArgs, parse_positive, parse_share};
 use crate::output::{misuse, print, thousands};
 use crate::progress::Training;
 use anyhow::{Result, bail};
@@ -13,8 +14,8 @@ use easyllp::estimate::Intervals;
 use easyllp::model::RowsForm;
 use easyllp::table::{Column, Encoder};
 use easyllp::{
-    Adam, AnyModel, BagWeights, Bags, Correction, Estimator, ImageShape, Judge, LabelPrior, Lbfgs, Lesson,
-    LossName, MethodName, Model, ModelFile, ModelName, Optimizer, Predictions, Rows, TrainLog, Trainer,
+    Adam, AnyModel, Bags, Estimator, ImageShape, Judge, LabelPrior, Lbfgs, Lesson, LossName, MethodName,
+    MethodOptions, Model, ModelFile, ModelName, Optimizer, Predictions, Rows, TrainLog, Trainer,
     TrainingLoss, bagging,
 };
 use ndarray::Array2;
@@ -45,10 +46,6 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "CxHxW")]
     image: Option<ImageShape>,
 
-    /// The method; `easyllp methods` lists them
-    #[arg(long, value_name = "METHOD", default_value = "easyllp")]
-    method: MethodName,
-
     /// The loss: logistic, softmax or squared; by default cross-entropy. For networks squared is often the better one
     #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
     loss: Option<LossName>,
@@ -63,21 +60,13 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     epochs: Option<NonZeroUsize>,
 
-    /// Step size of minibatches; by default 0.001
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, allow_negative_numbers = true)]
+    /// Step size of minibatches, by default 0.001; for easyllp-sgd a factor of the paper's steps, by default 1
+    #[arg(long, value_name = "RATE", value_parser = parse_positive, allow_negative_numbers = true)]
     lr: Option<f64>,
 
     /// Rows in a minibatch; by default 256
     #[arg(long, value_name = "N", value_parser = parse_count)]
     batch_size: Option<NonZeroUsize>,
-
-    /// A known share of the positive class: the paper's targets instead of centred ones
-    #[arg(long, value_name = "P", value_parser = parse_share, conflicts_with = "bag_weights")]
-    prior: Option<f64>,
-
-    /// How much say each bag has: equal, size, noise (as declared) or variance:RHO
-    #[arg(long, value_name = "WEIGHTS", default_value = "equal", value_parser = parse_weights)]
-    bag_weights: BagWeights,
 
     /// Share of the bags to hold out; 0 holds out none, and says nothing of how good the model is
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = parse_share)]
@@ -103,9 +92,20 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
+    /// A column with labels of the rows, in the place of reports: for `--method event`, and to deal bags with --rebag
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["reports", "key", "count"])]
+    label: Option<String>,
+
+    /// Values of the label that are positive
+    #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
+    positive: Vec<String>,
+
     /// The model file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+
+    #[command(flatten)]
+    method: MethodArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -142,42 +142,26 @@ pub(super) fn parse_loss(text: &str) -> Result<LossName, String> {
     }
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|share| (0.0..1.0).contains(share))
-        .ok_or("a number from 0 to below 1 is needed".into())
-}
-
-pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate| *rate > 0.0 && f64::is_finite(*rate));
-    rate.ok_or("a number above 0 is needed".into())
-}
-
-fn parse_weights(text: &str) -> Result<BagWeights, String> {
-    match (text, text.strip_prefix("variance:").map(str::parse)) {
-        ("equal", _) => Ok(BagWeights::Equal),
-        ("size", _) => Ok(BagWeights::Size),
-        ("noise", _) => Ok(BagWeights::NoiseAware),
-        (_, Some(Ok(rho))) if rho >= 0.0 && f64::is_finite(rho) => Ok(BagWeights::Variance { rho }),
-        _ => Err("choose equal, size, noise, or variance:RHO with RHO of at least 0".into()),
-    }
-}
-
 /// Penalties for a single label that `auto` tries, from strong to weak: each solution is where the next one starts.
 pub(super) const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
     let plan = Plan::new(args)?;
-    let Data { features, bags, image } = args.data.load()?;
+    let options = args.method.options(args.seed)?;
+    let Data { features, bags, classes, image } = match &args.label {
+        Some(label) => args.data.load_labelled(label, &args.positive)?,
+        None => args.data.load()?,
+    };
     eprintln!(
         "easyllp: {} rows in {} bags, {} columns to learn from",
         thousands(bags.n_members()),
         thousands(bags.n_bags()),
         features.columns().len()
     );
-    warn_if_not_iid(&bags)?;
+    if args.label.is_none() {
+        warn_if_not_iid(&bags)?;
+    }
     let image = match (&args.model, features.columns()) {
         (ModelName::Cnn(_), [(_, Column::Vector(_))]) => args.image.or(image),
         (ModelName::Cnn(_), _) => bail!(
@@ -195,7 +179,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let name = args.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
     let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
     let model = args.model.build(form, bags.n_classes(), args.seed)?;
-    let task = Task { args, rows: &rows, loss: name.training()?, untrained: model };
+    let task = Task { args, options, rows: &rows, loss: name.training()?, untrained: model };
     let optimizer = if args.holdout > 0.0 {
         let bagging::Split { train, held_out } = bagging::split(&bags, args.holdout, args.seed)?;
         anyhow::ensure!(
@@ -220,9 +204,9 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let mut model = task.untrained.clone();
     task.fit(&mut model, &bags, &optimizer, "all bags", None)?;
     let file = ModelFile {
-        classes: args.data.reports.classes(),
+        classes,
         loss: name,
-        method: args.method.to_string(),
+        method: args.method.method.to_string(),
         prior: LabelPrior::pooled(&bags),
         settings: settings(args, &bags, &optimizer),
         fingerprint: bags.fingerprint(),
@@ -235,6 +219,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let l2 = match &optimizer {
         Optimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),
         Optimizer::Adam(adam) => format!("{} epochs; ", adam.epochs),
+        Optimizer::Sgd(_) => String::new(),
     };
     eprintln!("easyllp: {l2}model written to {}", args.out.display());
     Ok(())
@@ -242,20 +227,13 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 
 /// What `show` tells of a training.
 fn settings(args: &TrainArgs, bags: &Bags, optimizer: &Optimizer) -> BTreeMap<String, String> {
-    let weights = match (args.prior, args.bag_weights) {
-        (Some(prior), _) => format!("by size, around a prior of {prior}"),
-        (None, BagWeights::Equal) => "equal".into(),
-        (None, BagWeights::Size) => "size".into(),
-        (None, BagWeights::NoiseAware) => "noise".into(),
-        (None, BagWeights::Variance { rho }) => format!("variance:{rho}"),
-    };
     let mut settings = vec![
         ("bags", thousands(bags.n_bags())),
         ("rows", thousands(bags.n_members())),
-        ("bag weights", weights),
         ("holdout", args.holdout.to_string()),
         ("seed", args.seed.to_string()),
     ];
+    settings.extend(args.method.settings());
     settings.extend(match optimizer {
         Optimizer::Lbfgs(lbfgs) => vec![("optimizer", "L-BFGS".into()), ("l2", format!("{:.3e}", lbfgs.l2))],
         Optimizer::Adam(adam) => vec![
@@ -265,6 +243,7 @@ fn settings(args: &TrainArgs, bags: &Bags, optimizer: &Optimizer) -> BTreeMap<St
             ("batch size", adam.batch_size.to_string()),
             ("l2", adam.weight_decay.to_string()),
         ],
+        Optimizer::Sgd(sgd) => vec![("optimizer", "SGD".into()), ("lr", sgd.scale.to_string())],
     });
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -278,8 +257,16 @@ enum Plan {
 
 impl Plan {
     fn new(args: &TrainArgs) -> Result<Self> {
+        if args.method.method == MethodName::EasyLlpSgd {
+            if args.epochs.is_some() || args.batch_size.is_some() || args.l2.is_some() {
+                return Err(misuse(
+                    "easyllp-sgd is one pass with a row at a time, held by --domain: --epochs, --batch-size and --l2 are for others",
+                ));
+            }
+            return Ok(Self::Given(Optimizer::Sgd(args.method.sgd(args.lr))));
+        }
         let has_minibatches = args.model != ModelName::Linear
-            || args.method.judges_bags()
+            || args.method.needs_minibatches()
             || args.epochs.is_some()
             || args.lr.is_some()
             || args.batch_size.is_some();
@@ -337,12 +324,13 @@ fn warn_if_not_iid(bags: &Bags) -> Result<()> {
 fn stopped_at(optimizer: Optimizer, epoch: usize) -> Optimizer {
     match optimizer {
         Optimizer::Adam(adam) => Optimizer::Adam(Adam { epochs: epoch, ..adam }),
-        lbfgs @ Optimizer::Lbfgs(_) => lbfgs,
+        others @ (Optimizer::Lbfgs(_) | Optimizer::Sgd(_)) => others,
     }
 }
 
 struct Task<'t> {
     args: &'t TrainArgs,
+    options: MethodOptions,
     rows: &'t Rows<'static>,
     loss: &'static dyn TrainingLoss,
     untrained: AnyModel,
@@ -366,14 +354,12 @@ impl Task<'_> {
         what: &str,
         held_out: Option<&Estimator>,
     ) -> Result<TrainLog> {
-        let correction = match self.args.prior {
-            Some(prior) => Correction::Paper(LabelPrior::binary(prior)?),
-            None => Correction::Centred(self.args.bag_weights),
-        };
-        let lesson = Lesson { method: self.args.method, bags, correction, loss: self.loss };
+        let method = self.args.method.method;
+        let lesson = Lesson { method, options: self.options.clone(), bags, loss: self.loss };
         let n_epochs = match optimizer {
             Optimizer::Adam(adam) => adam.epochs,
             Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
+            Optimizer::Sgd(_) => 1,
         };
         let mut progress = Training::begin(what, n_epochs, bags.n_members());
         let mut watch = |event| {

@@ -1,8 +1,9 @@
 //! `easyllp tune`: which settings serve best, by bags that each of them was not trained on.
 
-use crate::commands::train::{PENALTIES, parse_l2_value, parse_loss, parse_rate};
+use crate::commands::train::{PENALTIES, parse_l2_value, parse_loss};
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
+use crate::method::parse_positive;
 use crate::output::{misuse, print, thousands};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,8 +12,8 @@ use easyllp::estimate::Metric;
 use easyllp::model::RowsForm;
 use easyllp::table::Encoder;
 use easyllp::{
-    Adam, Bags, Correction, Estimate, Estimator, ImageShape, Journal, Lbfgs, Lesson, Link, LossName,
-    MethodName, Model, ModelName, Optimizer, Predictions, Rows, Trainer, bagging,
+    Adam, Bags, Estimate, Estimator, ImageShape, Journal, Lbfgs, Lesson, Link, LossName, MethodName,
+    MethodOptions, Model, ModelName, Optimizer, Predictions, Rows, Sgd, Trainer, bagging,
 };
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -54,7 +55,7 @@ pub(crate) struct TuneArgs {
     l2: Vec<f64>,
 
     /// Step sizes to try, for networks
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, value_delimiter = ',', allow_negative_numbers = true, default_value = "0.0003,0.001,0.003")]
+    #[arg(long, value_name = "RATE", value_parser = parse_positive, value_delimiter = ',', allow_negative_numbers = true, default_value = "0.0003,0.001,0.003")]
     lr: Vec<f64>,
 
     /// Numbers of epochs to try, for networks
@@ -105,6 +106,7 @@ impl Trial {
                 "{method}, {model}, {loss}, l2 {}, lr {}, {} epochs",
                 adam.weight_decay, adam.learning_rate, adam.epochs
             ),
+            Optimizer::Sgd(sgd) => format!("{method}, {model}, {loss}, lr {}", sgd.scale),
         }
     }
 
@@ -119,6 +121,7 @@ impl Trial {
                 "l2 = {}\nlr = {}\nepochs = {}",
                 adam.weight_decay, adam.learning_rate, adam.epochs
             ),
+            Optimizer::Sgd(sgd) => writeln!(text, "lr = {}", sgd.scale),
         };
         text
     }
@@ -139,7 +142,7 @@ impl Tried {
 
 pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let Data { features, bags, image } = args.data.load()?;
+    let Data { features, bags, image, .. } = args.data.load()?;
     let trials = args.trials_for(&bags)?;
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
@@ -238,6 +241,15 @@ impl TuneArgs {
                 given => given.to_vec(),
             };
             for &loss in &losses {
+                if method == MethodName::EasyLlpSgd {
+                    trials.extend(self.lr.iter().map(|&scale| Trial {
+                        method,
+                        model: model.clone(),
+                        loss,
+                        optimizer: Optimizer::Sgd(Sgd { scale, ..Sgd::default() }),
+                    }));
+                    continue;
+                }
                 for &l2 in &penalties {
                     let trial = |optimizer| Trial { method, model: model.clone(), loss, optimizer };
                     if has_optimum {
@@ -288,7 +300,7 @@ fn cross_scores(
     for bagging::Split { train, held_out } in folds {
         let mut model = untrained.clone();
         let trainer = Trainer { optimizer: trial.optimizer.clone(), seed };
-        let lesson = Lesson { method: trial.method, bags: train, correction: Correction::default(), loss };
+        let lesson = Lesson { method: trial.method, options: MethodOptions::default(), bags: train, loss };
         trainer.fit_method(&mut model, rows, &lesson, &mut |_| ControlFlow::Continue(()), None)?;
         let of_fold = model.scores(rows)?;
         for row in held_out.rows() {

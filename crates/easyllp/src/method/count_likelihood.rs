@@ -11,13 +11,15 @@
 //! so that nothing is too improbable to be reckoned with. P_t(c) is exact, by products of the rows' polynomials two by two and back,
 //! unless the tilted count varies by so much (V of 25 or more) that the saddle-point approximation will do: P_t(c) ≈ 1/√(2πV).
 //!
-//! Several classes are taken one against the rest each, and their likelihoods multiplied (a composite likelihood). Where noise is
-//! declared, the count is taken for normal with the noise's variance added.
+//! Several classes are taken one against the rest each, and their likelihoods multiplied (a composite likelihood).
+//!
+//! Where noise is declared, the reported count is a whole number plus a draw: its likelihood is the sum over all whole numbers, each with
+//! the density of the noise that would be needed. The numbers' probabilities are exact for V below 25, and normal above.
 
 use super::BagObjective;
-use crate::bags::Bags;
+use crate::bags::{Bags, Noise};
 use crate::link::Link;
-use crate::loss::sigmoid;
+use crate::loss::{log_sum_exp, sigmoid, softplus};
 use ndarray::{ArrayView2, ArrayViewMut2};
 
 /// From this variance of the count on, the approximation will do.
@@ -45,7 +47,7 @@ impl BagObjective for CountLikelihood<'_> {
     fn bag(&self, bag: usize, scores: ArrayView2<f32>, mut derivative: ArrayViewMut2<f32>) -> f64 {
         let counts = self.bags.counts();
         let counts = counts.row(bag);
-        let noise = self.bags.count_variance(bag);
+        let noise = Density::of(self.bags, bag);
         let (n_rows, n_scores) = scores.dim();
         if n_scores == 1 {
             let odds: Vec<f64> = scores.iter().map(|&score| f64::from(score)).collect();
@@ -87,9 +89,9 @@ impl BagObjective for CountLikelihood<'_> {
 }
 
 /// −log P(count) of independent rows with these log odds, and its derivative in each.
-fn of_count(odds: &[f64], count: f64, noise: f64) -> (f64, Vec<f64>) {
+fn of_count(odds: &[f64], count: f64, noise: Option<Density>) -> (f64, Vec<f64>) {
     let n_rows = odds.len() as f64;
-    if noise > 0.0 {
+    if let Some(noise) = noise {
         return with_noise(odds, count, noise);
     }
     // Counts of bags without noise are whole numbers from 0 to their size.
@@ -116,31 +118,95 @@ fn of_count(odds: &[f64], count: f64, noise: f64) -> (f64, Vec<f64>) {
         return (loss, odds.iter().zip(&tilted).zip(&variances).map(slope).collect());
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to the bag's size")]
-    let (probability, given_count) = conditional(&tilted, count.round() as usize);
+    let (probability, given_count) = conditional(&tilted, &only(count.round() as usize));
     let slopes = odds.iter().zip(given_count).map(|(&f, given)| sigmoid(f) - given).collect();
     (base - probability.ln(), slopes)
 }
 
-/// The same of a count with noise, taken for normal.
-fn with_noise(odds: &[f64], count: f64, noise: f64) -> (f64, Vec<f64>) {
-    let q: Vec<f64> = odds.iter().map(|&f| sigmoid(f)).collect();
-    let mean: f64 = q.iter().sum();
-    let variance = noise + q.iter().map(|q| q * (1.0 - q)).sum::<f64>();
-    let distance = (count - mean) / variance;
-    let loss = 0.5 * distance * (count - mean) + 0.5 * (std::f64::consts::TAU * variance).ln();
-    let slope = |q: f64| {
-        let v = q * (1.0 - q);
-        v * (-distance + 0.5 * (1.0 - 2.0 * q) * (1.0 / variance - distance * distance))
-    };
-    (loss, q.into_iter().map(slope).collect())
+/// Each row's probability of being positive, once the bag's count is known.
+pub(super) fn given_count(odds: &[f64], bags: &Bags, bag: usize) -> Vec<f64> {
+    let (_, slopes) = of_count(odds, bags.counts_of(bag)[1], Density::of(bags, bag));
+    odds.iter().zip(slopes).map(|(&f, slope)| (sigmoid(f) - slope).clamp(0.0, 1.0)).collect()
 }
 
-fn softplus(f: f64) -> f64 {
-    f.max(0.0) + (-f.abs()).exp().ln_1p()
+/// The law of the noise on a count.
+#[derive(Debug, Clone, Copy)]
+enum Density {
+    Laplace { scale: f64 },
+    Normal { deviation: f64 },
+}
+
+impl Density {
+    /// What noise leaves in the counts of a bag, if any.
+    fn of(bags: &Bags, bag: usize) -> Option<Self> {
+        // Counts of several classes are brought to sum to the size, which takes some of the noise away: the law is kept.
+        let variance = bags.count_variance(bag);
+        match bags.noise() {
+            _ if variance <= 0.0 => None,
+            Noise::None => None,
+            Noise::Laplace(_) => Some(Self::Laplace { scale: (0.5 * variance).sqrt() }),
+            Noise::Gaussian(_) => Some(Self::Normal { deviation: variance.sqrt() }),
+        }
+    }
+
+    fn variance(self) -> f64 {
+        match self {
+            Self::Laplace { scale } => 2.0 * scale * scale,
+            Self::Normal { deviation } => deviation * deviation,
+        }
+    }
+
+    fn log(self, noise: f64) -> f64 {
+        match self {
+            Self::Laplace { scale } => -noise.abs() / scale - (2.0 * scale).ln(),
+            Self::Normal { deviation } => {
+                let squared = (noise / deviation).powi(2);
+                -0.5 * squared - 0.5 * (std::f64::consts::TAU * deviation * deviation).ln()
+            }
+        }
+    }
+}
+
+/// −log density of a count with noise, and its derivative in each row's log odds.
+fn with_noise(odds: &[f64], count: f64, noise: Density) -> (f64, Vec<f64>) {
+    let n_rows = odds.len() as f64;
+    let q: Vec<f64> = odds.iter().map(|&f| sigmoid(f)).collect();
+    let mean: f64 = q.iter().sum();
+    let variance: f64 = q.iter().map(|q| q * (1.0 - q)).sum();
+    if variance >= LARGE {
+        // Every whole number weighs by its normal density and by that of the noise it needs.
+        let off = |number: usize| number as f64 - mean;
+        let weights: Vec<f64> = (0..=odds.len())
+            .map(|number| noise.log(count - number as f64) - 0.5 * off(number).powi(2) / variance)
+            .collect();
+        let total = log_sum_exp(&weights);
+        let (mut first, mut second) = (0.0, 0.0);
+        for (number, weight) in weights.iter().enumerate() {
+            let weight = (weight - total).exp();
+            first += weight * off(number);
+            second += weight * off(number).powi(2);
+        }
+        let loss = 0.5 * (std::f64::consts::TAU * variance).ln() - total;
+        let (in_mean, in_variance) = (first / variance, 0.5 * (second / variance - 1.0) / variance);
+        let slope = |q: f64| -q * (1.0 - q) * (in_mean + (1.0 - 2.0 * q) * in_variance);
+        return (loss, q.into_iter().map(slope).collect());
+    }
+    // Rows are tilted to about the number that the count stands for, so that no weight is lost to rounding.
+    let likely = mean + variance / (variance + noise.variance()) * (count - mean);
+    let tilt = tilt(odds, likely.clamp(0.5, n_rows - 0.5));
+    let tilted: Vec<f64> = odds.iter().map(|&f| sigmoid(f + tilt)).collect();
+    let cumulant: f64 = odds.iter().map(|&f| softplus(f + tilt) - softplus(f)).sum();
+    let of_numbers: Vec<f64> =
+        (0..=odds.len()).map(|number| noise.log(count - number as f64) - tilt * number as f64).collect();
+    let largest = of_numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = of_numbers.iter().map(|log| (log - largest).exp()).collect();
+    let (density, given_count) = conditional(&tilted, &weights);
+    let slopes = odds.iter().zip(given_count).map(|(&f, given)| sigmoid(f) - given).collect();
+    (-cumulant - largest - density.ln(), slopes)
 }
 
 /// What has to be added to all log odds for their probabilities to sum to the count, which lies between 0 and their number.
-fn tilt(odds: &[f64], count: f64) -> f64 {
+pub(super) fn tilt(odds: &[f64], count: f64) -> f64 {
     let largest = odds.iter().fold(0.0_f64, |largest, f| largest.max(f.abs()));
     let reach = largest + 2.0 * (odds.len() as f64 + 1.0).ln() + 5.0;
     let (mut low, mut high, mut tilt) = (-reach, reach, 0.0);
@@ -167,27 +233,34 @@ fn tilt(odds: &[f64], count: f64) -> f64 {
     tilt
 }
 
-/// P(count) of independent rows, and each row's probability given the count.
+/// The weights of a count that is known.
+fn only(count: usize) -> Vec<f64> {
+    let mut weights = vec![0.0; count + 1];
+    weights[count] = 1.0;
+    weights
+}
+
+/// Σ_m w_m P(m) over the counts m of independent rows, and each row's probability with counts so weighed.
 ///
-/// A tree: leaves are the polynomials 1 − q + q·x of the rows, every node is the product of the two below it, and the derivative of
-/// P(count) runs back from the root. Coefficients above the count are left out.
-fn conditional(q: &[f64], count: usize) -> (f64, Vec<f64>) {
+/// A tree: leaves are the polynomials 1 − q + q·x of the rows, every node is the product of the two below it, and the derivative of the
+/// sum runs back from the root. Coefficients above the last weight are left out.
+fn conditional(q: &[f64], weights: &[f64]) -> (f64, Vec<f64>) {
+    let most = weights.len() - 1;
     let mut levels: Vec<Vec<Vec<f64>>> = vec![q.iter().map(|&q| vec![1.0 - q, q]).collect()];
     while levels.last().is_some_and(|level| level.len() > 1) {
         let level = levels.last().expect("a first level");
         let next = level
             .chunks(2)
             .map(|pair| match pair {
-                [first, second] => product(first, second, count),
+                [first, second] => product(first, second, most),
                 _ => pair[0].clone(),
             })
             .collect();
         levels.push(next);
     }
     let root = &levels.pop().expect("a first level")[0];
-    let probability = root[count];
-    let mut slopes =
-        vec![(0..root.len()).map(|place| f64::from(u8::from(place == count))).collect::<Vec<f64>>()];
+    let probability: f64 = root.iter().zip(weights).map(|(p, weight)| p * weight).sum();
+    let mut slopes = vec![weights[..root.len()].to_vec()];
     for level in levels.iter().rev() {
         let of_pair = |(pair, slope): (&[Vec<f64>], &Vec<f64>)| match pair {
             [first, second] => {
@@ -244,7 +317,7 @@ mod tests {
         for n_rows in [1, 2, 3, 7, 10] {
             let odds: Vec<f64> = (0..n_rows).map(|row| 3.0 * (1.3 * f64::from(row)).sin() - 0.5).collect();
             for count in 0..=odds.len() {
-                let (loss, slopes) = of_count(&odds, count as f64, 0.0);
+                let (loss, slopes) = of_count(&odds, count as f64, None);
                 let (expected, expected_slopes) = by_enumeration(&odds, count);
                 assert!((loss - expected).abs() < 1e-9, "{n_rows} {count}: {loss} {expected}");
                 for (slope, expected) in slopes.iter().zip(&expected_slopes) {
@@ -257,7 +330,7 @@ mod tests {
     /// A count as improbable as 10⁻⁶⁰⁰ has a likelihood still.
     #[test]
     fn nothing_is_too_improbable() {
-        let (loss, slopes) = of_count(&[-30.0; 60], 50.0, 0.0);
+        let (loss, slopes) = of_count(&[-30.0; 60], 50.0, None);
         assert!((loss - 1475.0).abs() < 10.0, "{loss}"); // 50·30 − log of C(60, 50)
         assert!(slopes.iter().all(|slope| (slope + 50.0 / 60.0).abs() < 1e-9));
     }
@@ -272,8 +345,8 @@ mod tests {
             let tilted: Vec<f64> = odds.iter().map(|&f| sigmoid(f + tilt)).collect();
             let variance: f64 = tilted.iter().map(|q| q * (1.0 - q)).sum();
             assert!((LARGE..40.0).contains(&variance), "{variance}");
-            let (loss, slopes) = of_count(&odds, count, 0.0);
-            let (probability, given) = conditional(&tilted, place);
+            let (loss, slopes) = of_count(&odds, count, None);
+            let (probability, given) = conditional(&tilted, &only(place));
             let cumulant: f64 = odds.iter().map(|&f| softplus(f + tilt) - softplus(f)).sum();
             let exact = tilt * count - cumulant - probability.ln();
             assert!((loss - exact).abs() < 0.005, "{loss} {exact}");
@@ -283,11 +356,57 @@ mod tests {
         }
     }
 
+    /// Noise needs every outcome: the density is the sum over all 2^n, each with the noise that it needs.
+    #[test]
+    fn noise_is_convolved_with_the_count() {
+        let odds = [0.4, -1.2, 2.0, 0.1, -0.3, 1.1];
+        let q = odds.map(sigmoid);
+        for noise in [Density::Laplace { scale: 0.8 }, Density::Normal { deviation: 1.3 }] {
+            for count in [-2.0, 0.3, 2.5, 6.0, 9.7] {
+                let (mut total, mut with) = (0.0, [0.0; 6]);
+                for outcome in 0_u32..1 << 6 {
+                    let is_one = |row: usize| outcome >> row & 1 == 1;
+                    let p: f64 = (0..6).map(|row| if is_one(row) { q[row] } else { 1.0 - q[row] }).product();
+                    let density = p * noise.log(count - f64::from(outcome.count_ones())).exp();
+                    total += density;
+                    (0..6).filter(|&row| is_one(row)).for_each(|row| with[row] += density);
+                }
+                let (loss, slopes) = of_count(&odds, count, Some(noise));
+                assert!((loss + total.ln()).abs() < 1e-9, "{noise:?} {count}: {loss} {}", -total.ln());
+                for ((slope, q), with) in slopes.iter().zip(q).zip(with) {
+                    assert!((slope - (q - with / total)).abs() < 1e-9, "{noise:?} {count}");
+                }
+            }
+        }
+    }
+
+    /// A density of the noise is one: over all counts it sums to 1, and so has the count with noise.
+    #[test]
+    fn densities_sum_to_one() {
+        for noise in [Density::Laplace { scale: 3.0 }, Density::Normal { deviation: 4.0 }] {
+            for odds in [vec![0.3; 5], vec![0.2; 150]] {
+                let counts = (-2000..4000).map(|step| f64::from(step) * 0.05);
+                let total: f64 =
+                    counts.map(|count| (-of_count(&odds, count, Some(noise)).0).exp() * 0.05).sum();
+                assert!((total - 1.0).abs() < 1e-3, "{noise:?}, {} rows: {total}", odds.len());
+            }
+        }
+    }
+
     #[test]
     fn slopes_equal_finite_differences_in_every_case() {
-        for (n_rows, count, noise) in
-            [(9, 4.0, 0.0), (9, 0.0, 0.0), (9, 9.0, 0.0), (300, 120.0, 0.0), (12, 4.7, 2.0)]
-        {
+        let laplace = Some(Density::Laplace { scale: 1.5 });
+        let normal = Some(Density::Normal { deviation: 2.5 });
+        for (n_rows, count, noise) in [
+            (9, 4.0, None),
+            (9, 0.0, None),
+            (9, 9.0, None),
+            (300, 120.0, None),
+            (12, 4.7, laplace),
+            (12, -3.2, normal),
+            (300, 171.4, laplace),
+            (300, 120.9, normal),
+        ] {
             let odds: Vec<f64> = (0..n_rows).map(|row| (1.1 * f64::from(row)).sin()).collect();
             let (_, slopes) = of_count(&odds, count, noise);
             for row in [0, 3, 8] {
@@ -299,7 +418,7 @@ mod tests {
                 let difference = (shifted(1e-4) - shifted(-1e-4)) / 2e-4;
                 assert!(
                     (difference - slopes[row]).abs() < 1e-6,
-                    "{n_rows} {count} {noise}: {difference} {}",
+                    "{n_rows} {count} {noise:?}: {difference} {}",
                     slopes[row]
                 );
             }

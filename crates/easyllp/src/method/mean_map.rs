@@ -28,13 +28,13 @@ pub struct MeanMap<'b> {
     ridge: f64,
 }
 
-/// A ridge that does nothing but where proportions do not differ at all.
-const RIDGE: f64 = 1e-9;
-
 impl<'b> MeanMap<'b> {
+    /// A ridge that does nothing but where proportions do not differ at all.
+    pub const RIDGE: f64 = 1e-9;
+
     /// With next to no ridge.
     pub fn new(bags: &'b Bags) -> Self {
-        Self { bags, ridge: RIDGE }
+        Self { bags, ridge: Self::RIDGE }
     }
 
     /// With a ridge, as a multiple of the mean of the diagonal that it is added to; above 0.
@@ -79,35 +79,41 @@ impl TargetRule for MeanMap<'_> {
         false
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
-        let bags = self.bags;
-        let n_classes = bags.n_classes();
-        let (pooled, weights) = (bags.pooled_proportions(), self.weights());
-        let n_rows = bags.n_members() as f64;
-        *out = Targets::zeros(bags.n_rows(), n_classes);
-        let of_all = weights.sum_axis(Axis(1));
-        let mut values = out.values_mut();
-        // Of two classes there is one target, of class 1.
-        let first = n_classes - values.ncols();
-        let mut of_bag = vec![0.0; n_classes];
-        for bag in 0..bags.n_bags() {
-            for (class, target) in of_bag.iter_mut().enumerate() {
-                let of_bag = n_rows * weights[[class, bag]] / bags.size(bag) as f64;
-                *target = pooled[class] * (1.0 - of_all[class] + of_bag);
-            }
-            let shift = (1.0 - of_bag.iter().sum::<f64>()) / n_classes as f64;
-            for &row in bags.members(bag) {
-                let line = values.row_mut(row as usize).into_iter();
-                line.zip(&of_bag[first..]).for_each(|(out, target)| *out = (target + shift) as f32);
-            }
+        let mut weights = self.weights();
+        for (mut of_class, p) in weights.rows_mut().into_iter().zip(self.bags.pooled_proportions()) {
+            of_class *= p;
         }
+        write_targets(self.bags, &weights, out);
         Ok(())
     }
 }
 
+/// The targets whose mean operator is p_c x̄ + Σ_i w_ci (m_i − x̄), given the weights w, one line a class, one column a bag.
+#[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
+pub(super) fn write_targets(bags: &Bags, weights: &Array2<f64>, out: &mut Targets) {
+    let n_classes = bags.n_classes();
+    let (pooled, of_all) = (bags.pooled_proportions(), weights.sum_axis(Axis(1)));
+    let n_rows = bags.n_members() as f64;
+    *out = Targets::zeros(bags.n_rows(), n_classes);
+    let mut values = out.values_mut();
+    // Of two classes there is one target, of class 1.
+    let first = n_classes - values.ncols();
+    let mut of_bag = vec![0.0; n_classes];
+    for bag in 0..bags.n_bags() {
+        for (class, target) in of_bag.iter_mut().enumerate() {
+            *target = pooled[class] - of_all[class] + n_rows * weights[[class, bag]] / bags.size(bag) as f64;
+        }
+        let shift = (1.0 - of_bag.iter().sum::<f64>()) / n_classes as f64;
+        for &row in bags.members(bag) {
+            let line = values.row_mut(row as usize).into_iter();
+            line.zip(&of_bag[first..]).for_each(|(out, target)| *out = (target + shift) as f32);
+        }
+    }
+}
+
 /// The solution X of A·X = B for a matrix A that is symmetric and positive (Cholesky).
-fn solved(mut a: Array2<f64>, mut b: Array2<f64>) -> Array2<f64> {
+pub(super) fn solved(mut a: Array2<f64>, mut b: Array2<f64>) -> Array2<f64> {
     let n = a.nrows();
     for column in 0..n {
         for row in column..n {

@@ -29,12 +29,7 @@ pub(crate) struct Objective<'o, 'r> {
 impl Objective<'_, '_> {
     /// The model's parameters as they are.
     pub(crate) fn start(&self) -> Vec<f64> {
-        self.model
-            .parameters()
-            .0
-            .iter()
-            .flat_map(|block| block.values.iter().copied().map(f64::from))
-            .collect()
+        self.model.as_vector()
     }
 
     /// The objective at a point, and its gradient.
@@ -121,6 +116,11 @@ fn cut(point: &[f64], n_dense: usize, n_scores: usize) -> (&[f64], &[f64], &[f64
 }
 
 impl LinearModel {
+    /// The parameters as one vector, block after block.
+    pub(crate) fn as_vector(&self) -> Vec<f64> {
+        self.parameters().0.iter().flat_map(|block| block.values.iter().copied().map(f64::from)).collect()
+    }
+
     /// Takes the parameters from one vector, block after block.
     #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
     pub(crate) fn set_parameters(&mut self, point: &[f64]) {

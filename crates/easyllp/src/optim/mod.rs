@@ -1,14 +1,18 @@
-//! TRAIN: optimisers, which know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function.
+//! TRAIN: optimisers, which know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function, SGD on a
+//! vector.
 
 mod adam;
 mod dense;
 mod lbfgs;
+pub mod sgd;
 mod table;
 
 pub use adam::Adam;
 pub(crate) use adam::AdamState;
 pub use lbfgs::Lbfgs;
 pub(crate) use lbfgs::{End, minimise};
+pub(crate) use sgd::Descent;
+pub use sgd::Sgd;
 
 use crate::error::{Error, Result};
 

@@ -27,12 +27,14 @@ impl BagBatch {
         }
     }
 
-    /// Takes bags from the front until there are as many rows as asked for; how many bags these are.
-    pub(super) fn fill(&mut self, bags: &Bags, order: &[u32], n_rows: usize) -> usize {
+    /// Takes bags from the front until there are as many rows and bags as asked for; how many bags these are. What is left is not less
+    /// than a batch must have.
+    pub(super) fn fill(&mut self, bags: &Bags, order: &[u32], n_rows: usize, least_bags: usize) -> usize {
         self.members.clear();
         let mut n_bags = 0;
         for &bag in order {
-            if self.members.len() >= n_rows {
+            let is_full = self.members.len() >= n_rows && n_bags >= least_bags;
+            if is_full && order.len() - n_bags >= least_bags {
                 break;
             }
             self.members.extend_from_slice(bags.members(bag as usize));

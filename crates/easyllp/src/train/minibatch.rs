@@ -43,8 +43,8 @@ struct Begun {
     order: Vec<u32>,
     /// Rows of an epoch.
     n_rows: usize,
-    /// Rows of the largest bag; 1 where there is no need to keep bags together.
-    largest: usize,
+    /// Rows by which a batch may be larger than asked for, since bags are kept together.
+    in_excess: usize,
     targets: Targets,
 }
 
@@ -54,7 +54,7 @@ impl Aim<'_> {
             Aim::Rows(rule, _) => {
                 let order = rule.rows();
                 let targets = Targets::zeros(rule.n_rows(), rule.n_classes());
-                Begun { n_rows: order.len(), order, largest: 1, targets }
+                Begun { n_rows: order.len(), order, in_excess: 0, targets }
             }
             Aim::Bags(objective) => {
                 objective.start();
@@ -62,7 +62,7 @@ impl Aim<'_> {
                 Begun {
                     order: (0..).take(bags.n_bags()).collect(),
                     n_rows: bags.n_members(),
-                    largest: bags.sizes().max().unwrap_or(1),
+                    in_excess: (2 * objective.least_bags() - 1) * bags.sizes().max().unwrap_or(1),
                     targets: Targets::zeros(0, 2),
                 }
             }
@@ -80,13 +80,13 @@ pub(super) fn fit<M: Model>(
 ) -> Result<TrainLog> {
     let Onlookers { watch, after_epoch } = onlookers;
     settings.check()?;
-    let Begun { mut order, n_rows, largest, mut targets } = aim.begin();
+    let Begun { mut order, n_rows, in_excess, mut targets } = aim.begin();
     let mut rng = stream(seed, Stream::Shuffle);
     let draws = Draws::new(stream(seed, Stream::Dropout).random());
     let mut chunks_done = 0;
     let batch_size = settings.batch_size.min(n_rows);
     let at_once = model.rows_at_once().clamp(1, batch_size);
-    let n_chunks = (batch_size + largest - 1).div_ceil(at_once);
+    let n_chunks = (batch_size + in_excess).div_ceil(at_once);
     let mut chunks: Vec<Chunk<M>> = (0..n_chunks).map(|_| Chunk::new(model, at_once)).collect();
     let gradient = || Gradient { rows: rows.buffer(at_once), ..model.parameters().zero_gradient() };
     let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| gradient()).collect();
@@ -108,7 +108,9 @@ pub(super) fn fit<M: Model>(
         while !rest.is_empty() {
             let n_units = match &aim {
                 Aim::Rows(..) => batch_size.min(rest.len()),
-                Aim::Bags(objective) => of_bags.fill(objective.bags(), rest, batch_size),
+                Aim::Bags(objective) => {
+                    of_bags.fill(objective.bags(), rest, batch_size, objective.least_bags())
+                }
             };
             let units;
             (units, rest) = rest.split_at(n_units);
@@ -119,6 +121,9 @@ pub(super) fn fit<M: Model>(
                 chunk.draw = draws.of_chunk(number);
             }
             chunks_done += n_chunks as u64;
+            if let Aim::Bags(objective) = &mut aim {
+                objective.before_batch(units);
+            }
             let teacher = match &aim {
                 Aim::Rows(_, loss) => Teacher::Rows { targets: &targets, loss: *loss },
                 Aim::Bags(objective) => Teacher::Bags(&**objective),

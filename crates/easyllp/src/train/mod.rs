@@ -1,9 +1,11 @@
 //! TRAIN: the meeting point of rows, targets, a loss, a model and an optimiser.
 
+mod alternate;
 mod by_bag;
 mod columns;
 mod full_batch;
 mod minibatch;
+mod one_pass;
 
 pub use columns::{Best, ColumnsLog};
 
@@ -11,14 +13,15 @@ use crate::bags::Bags;
 use crate::classes::n_columns;
 use crate::correction::{Correction, Targets};
 use crate::error::{Error, Result, check_length};
-use crate::link::Link;
 use crate::loss::TrainingLoss;
 use crate::method::{
-    BagObjective, CountLikelihood, DebiasedSquare, Distance, Draw, EasyLlp, MeanMap, MethodName, Naive,
-    ProportionMatching, TargetRule,
+    AlternatingMeanMap, BagObjective, Batches, CountLikelihood, DebiasedSquare, EasyLlp, EasyLlpByBag,
+    LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, MethodName, MethodOptions, Naive, ProportionMatching,
+    Rebagged, TargetRule, check_labelled,
 };
 use crate::model::{LinearColumns, LinearModel, Model};
-use crate::optim::{Adam, AdamState, Lbfgs};
+use crate::optim::{Adam, AdamState, Lbfgs, Sgd};
+use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use minibatch::{Aim, Onlookers};
 use serde::Serialize;
@@ -32,6 +35,8 @@ pub enum Optimizer {
     Adam(Adam),
     /// All rows at once; linear models, losses that stay convex. Finds the optimum to many digits, in seconds.
     Lbfgs(Lbfgs),
+    /// One row of each bag, once: the paper's algorithm for linear models (`easyllp-sgd`), and no other.
+    Sgd(Sgd),
 }
 
 /// Trains a model on the targets that a method gives.
@@ -136,15 +141,46 @@ impl Smoothed {
     }
 }
 
+/// Keeps the model that a judge liked best.
+struct BestSoFar<'j, M> {
+    judge: Judge<'j, M>,
+    smoothed: Smoothed,
+    best: Option<(usize, f64, M)>,
+}
+
+impl<'j, M> BestSoFar<'j, M> {
+    fn new(judge: Judge<'j, M>) -> Self {
+        Self { smoothed: Smoothed::new(judge.smoothing), judge, best: None }
+    }
+
+    /// Shows the model after an epoch to the judge, who may have lost patience.
+    fn see(&mut self, model: M, epoch: usize) -> Result<ControlFlow<()>> {
+        let figure = self.smoothed.next((self.judge.figure)(&model)?);
+        // What is no number is not better.
+        if figure < self.best.as_ref().map_or(f64::INFINITY, |(_, least, _)| *least) {
+            self.best = Some((epoch, figure, model));
+        }
+        let since = epoch - self.best.as_ref().map_or(0, |(epoch, ..)| *epoch);
+        Ok(if since >= self.judge.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Makes a model what was best; when that was, and what the judge said of it.
+    fn give_to(self, model: &mut M) -> Option<(usize, f64)> {
+        let (epoch, figure, best) = self.best?;
+        *model = best;
+        Some((epoch, figure))
+    }
+}
+
 /// What is to be learnt, and by which method.
 #[derive(Clone)]
 pub struct Lesson<'l> {
     /// The method.
     pub method: MethodName,
+    /// What the method leaves open; what it does not know of is not looked at.
+    pub options: MethodOptions,
     /// The bags to learn from.
     pub bags: &'l Bags,
-    /// How EasyLLP corrects targets; no other method asks for it.
-    pub correction: Correction,
     /// The loss of rows. A method that judges bags has its own, but asks for scores that are log odds.
     pub loss: &'l dyn TrainingLoss,
 }
@@ -181,6 +217,7 @@ impl Trainer {
                 let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
                 full_batch::fit(settings, model, rows, rule, loss, watch)
             }
+            Optimizer::Sgd(_) => Err(Error::OnePassOnly),
         }
     }
 
@@ -244,7 +281,65 @@ impl Trainer {
         minibatch::fit(settings, self.seed, model, rows, aim, Onlookers { watch, after_epoch })
     }
 
-    /// Trains by a method of any name; L-BFGS only by those that give rows targets.
+    /// Trains a linear model by the paper's Algorithm *pickone*, with the settings of [`Optimizer::Sgd`]: bags come once, in an order
+    /// that the seed draws, and a row drawn from each is what a step is taken on.
+    ///
+    /// Its target is the paper's, A = p + k(α − p) with the bag's own size k, or a label drawn from the proportions in the
+    /// place of α; a step's size goes by the mean size of bags.
+    ///
+    /// ```
+    /// use easyllp::bagging::{Sizes, random};
+    /// use easyllp::sgd::{Domain, Sgd};
+    /// use easyllp::{Bags, LabelPrior, LinearModel, LossName, Optimizer, Rows, Trainer};
+    /// use ndarray::Array2;
+    /// use std::ops::ControlFlow;
+    ///
+    /// // Every other row is positive and has a feature of 1, not −1; of random pairs of rows only counts are known.
+    /// let labels: Vec<u32> = (0..1000).map(|row| row % 2).collect();
+    /// let rows = Rows::dense(Array2::from_shape_fn((1000, 1), |(row, _)| if labels[row] == 1 { 1.0_f32 } else { -1.0 }))?;
+    /// let bags = Bags::from_labels(random(1000, &Sizes::Fixed(2), 1)?, &labels, 2)?;
+    ///
+    /// let mut model = LinearModel::for_rows(&rows, 2)?;
+    /// let settings = Sgd { domain: Domain::Ball(2.0), ..Sgd::default() };
+    /// let trainer = Trainer { optimizer: Optimizer::Sgd(settings), seed: 1 };
+    /// let (prior, loss) = (LabelPrior::binary(0.5)?, LossName::Logistic.training()?);
+    /// trainer.fit_one_pass(&mut model, &rows, &bags, &prior, loss, &mut |_| ControlFlow::Continue(()))?;
+    /// assert!(model.weights()[[0, 0]] > 1.0);
+    /// # Ok::<(), easyllp::Error>(())
+    /// ```
+    pub fn fit_one_pass(
+        &self,
+        model: &mut LinearModel,
+        rows: &Rows,
+        bags: &Bags,
+        prior: &LabelPrior,
+        loss: &dyn TrainingLoss,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<TrainLog> {
+        let Optimizer::Sgd(settings) = &self.optimizer else { return Err(Error::OnePassOnly) };
+        one_pass::fit(settings, self.seed, model, rows, bags, prior, loss, watch)
+    }
+
+    /// Trains by a method of any name; L-BFGS serves those that give rows targets.
+    ///
+    /// ```
+    /// use easyllp::{Adam, Bags, Lesson, LinearModel, LossName, MethodName, Noise, Optimizer, Partition, Rows, Trainer};
+    /// use ndarray::array;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let rows = Rows::dense(array![[0.9_f32], [0.1], [0.2], [0.8], [0.7], [0.95]])?;
+    /// let partition = Partition::new(6, [[0, 1], [2, 3], [4, 5]])?;
+    /// let bags = Bags::binary(partition, &[1.0, 1.0, 2.0], Noise::None)?;
+    /// let trainer = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };
+    /// for method in [MethodName::EasyLlp, MethodName::LabelGeneration, MethodName::LlpEm] {
+    ///     let loss = LossName::Logistic.training()?;
+    ///     let lesson = Lesson { method, options: Default::default(), bags: &bags, loss };
+    ///     let mut model = LinearModel::for_rows(&rows, 2)?;
+    ///     trainer.fit_method(&mut model, &rows, &lesson, &mut |_| ControlFlow::Continue(()), None)?;
+    ///     assert!(model.weights()[[0, 0]] > 0.0);
+    /// }
+    /// # Ok::<(), easyllp::Error>(())
+    /// ```
     pub fn fit_method<M: Model + Clone>(
         &self,
         model: &mut M,
@@ -253,27 +348,95 @@ impl Trainer {
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
         judge: Option<Judge<M>>,
     ) -> Result<TrainLog> {
-        let &Lesson { method, bags, ref correction, loss } = lesson;
-        if method.judges_bags() && loss.link() != Link::Logit {
-            return Err(Error::LogOddsOnly { method: method.as_str(), loss: loss.name().as_str() });
+        let &Lesson { method, ref options, bags, loss } = lesson;
+        method.check(model.as_linear_mut().is_some(), loss)?;
+        let correction = || options.correction.clone();
+        match method {
+            MethodName::Event => {
+                check_labelled(method.as_str(), bags)?;
+                self.fit_rule(model, rows, &mut Naive::new(bags), loss, watch, judge)
+            }
+            MethodName::Naive => self.fit_rule(model, rows, &mut Naive::new(bags), loss, watch, judge),
+            MethodName::EasyLlp => match (options.rebag, options.batches) {
+                (Some(size), _) => {
+                    let mut rule = Rebagged::new(bags, size, correction(), self.seed)?;
+                    self.fit_rule(model, rows, &mut rule, loss, watch, judge)
+                }
+                (None, Batches::Rows) => {
+                    let mut rule = EasyLlp::with(bags, correction(), options.draw);
+                    self.fit_rule(model, rows, &mut rule, loss, watch, judge)
+                }
+                (None, Batches::Bags) => {
+                    let mut objective = EasyLlpByBag::new(bags, &options.correction, loss)?;
+                    self.fit_bags(model, rows, &mut objective, watch, judge)
+                }
+            },
+            MethodName::EasyLlpSgd => {
+                let prior = match &options.correction {
+                    Correction::Paper(prior) => prior.clone(),
+                    _ => LabelPrior::pooled(bags),
+                };
+                let linear = model.as_linear_mut().ok_or(Error::LinearOnly { method: method.as_str() })?;
+                let mut log = self.fit_one_pass(linear, rows, bags, &prior, loss, watch)?;
+                if let Some(judge) = judge {
+                    log.best = Some((1, (judge.figure)(model)?));
+                }
+                Ok(log)
+            }
+            MethodName::MeanMap => {
+                let mut rule = MeanMap::with_ridge(bags, options.ridge)?;
+                self.fit_rule(model, rows, &mut rule, loss, watch, judge)
+            }
+            MethodName::LaplacianMeanMap => {
+                let mut rule = LaplacianMeanMap::new(bags, rows, options.smoothness)?;
+                self.fit_rule(model, rows, &mut rule, loss, watch, judge)
+            }
+            MethodName::LabelGeneration => {
+                let mut objective = LabelGeneration::new(bags, options.epsilon)?;
+                self.fit_bags(model, rows, &mut objective, watch, judge)
+            }
+            MethodName::ProportionMatching => {
+                let mut objective = ProportionMatching::new(bags, options.distance);
+                self.fit_bags(model, rows, &mut objective, watch, judge)
+            }
+            MethodName::DebiasedSquare => {
+                self.fit_bags(model, rows, &mut DebiasedSquare::new(bags), watch, judge)
+            }
+            MethodName::CountLikelihood => {
+                self.fit_bags(model, rows, &mut CountLikelihood::new(bags), watch, judge)
+            }
+            MethodName::AlternatingMeanMap => {
+                let alternation = AlternatingMeanMap::new(bags, MeanMap::with_ridge(bags, options.ridge)?);
+                let (optimizer, rounds) = (&self.optimizer, options.rounds);
+                alternate::fit(optimizer, self.seed, model, rows, &alternation, rounds, loss, watch, judge)
+            }
+            MethodName::LlpEm => {
+                let (optimizer, rounds) = (&self.optimizer, options.rounds);
+                alternate::fit(
+                    optimizer,
+                    self.seed,
+                    model,
+                    rows,
+                    &LlpEm::new(bags),
+                    rounds,
+                    loss,
+                    watch,
+                    judge,
+                )
+            }
         }
-        let mut easyllp = EasyLlp::with(bags, correction.clone(), Draw::Never);
-        let mut naive = Naive::new(bags);
-        let mut mean_map = MeanMap::new(bags);
-        if method == MethodName::MeanMap && (model.as_linear_mut().is_none() || loss.link() != Link::Logit) {
-            return Err(Error::MeanMapOnly);
-        }
-        let mut matching = ProportionMatching::new(bags, Distance::CrossEntropy);
-        let mut square = DebiasedSquare::new(bags);
-        let mut likelihood = CountLikelihood::new(bags);
-        let rule: &mut dyn TargetRule = match method {
-            MethodName::EasyLlp => &mut easyllp,
-            MethodName::Naive => &mut naive,
-            MethodName::MeanMap => &mut mean_map,
-            MethodName::ProportionMatching => return self.fit_bags(model, rows, &mut matching, watch, judge),
-            MethodName::DebiasedSquare => return self.fit_bags(model, rows, &mut square, watch, judge),
-            MethodName::CountLikelihood => return self.fit_bags(model, rows, &mut likelihood, watch, judge),
-        };
+    }
+
+    /// Trains on targets, with a judge or without.
+    fn fit_rule<M: Model + Clone>(
+        &self,
+        model: &mut M,
+        rows: &Rows,
+        rule: &mut dyn TargetRule,
+        loss: &dyn TrainingLoss,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        judge: Option<Judge<M>>,
+    ) -> Result<TrainLog> {
         match judge {
             Some(judge) => self.fit_judged(model, rows, rule, loss, watch, judge),
             None => self.fit_watched(model, rows, rule, loss, watch),
@@ -317,7 +480,7 @@ impl Trainer {
     ) -> Result<ColumnsLog> {
         match &self.optimizer {
             Optimizer::Adam(settings) => columns::fit(settings, self.seed, models, rows, rules, loss, judge),
-            Optimizer::Lbfgs(_) => Err(Error::ColumnsWithoutAdam),
+            Optimizer::Lbfgs(_) | Optimizer::Sgd(_) => Err(Error::ColumnsWithoutAdam),
         }
     }
 }
@@ -332,25 +495,15 @@ fn judged<M: Model + Clone>(
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     judge: Judge<M>,
 ) -> Result<TrainLog> {
-    let mut best: Option<(usize, f64, M)> = None;
-    let mut smoothed = Smoothed::new(judge.smoothing);
+    let mut best = BestSoFar::new(judge);
     let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
         let mut candidate = model.clone();
         adam.finish(candidate.parameters_mut());
-        let figure = smoothed.next((judge.figure)(&candidate)?);
-        // What is no number is not better.
-        if figure < best.as_ref().map_or(f64::INFINITY, |(_, least, _)| *least) {
-            best = Some((epoch, figure, candidate));
-        }
-        let since = epoch - best.as_ref().map_or(0, |(epoch, ..)| *epoch);
-        Ok(if since >= judge.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        best.see(candidate, epoch)
     };
     let onlookers = Onlookers { watch, after_epoch: &mut after_epoch };
     let mut log = minibatch::fit(settings, seed, model, rows, aim, onlookers)?;
-    if let Some((epoch, figure, of_best)) = best {
-        *model = of_best;
-        log.best = Some((epoch, figure));
-    }
+    log.best = best.give_to(model);
     Ok(log)
 }
 

@@ -23,6 +23,8 @@ mod files;
 mod malformed;
 /// What methods that judge whole bags keep to.
 mod methods;
+/// The paper's one pass of stochastic gradient descent, and its excess risk.
+mod one_pass;
 /// Golden numbers, and the Python that made them.
 mod reference;
 /// Random draws, and a population whose figures are known.

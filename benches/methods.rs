@@ -1,0 +1,383 @@
+//! The methods side by side, on MNIST.
+//!
+//! `methods linear|network|digits FOLDER [SEEDS [EPOCHS]]` prints the test accuracy of every method and bag size: of the best epoch by
+//! test labels, of the last, and of the one that held-out bags (a fifth) chose by their Brier score; means over seeds of bagging, split
+//! and training, and what seeds differ by. Finished trainings are kept in FOLDER, and not repeated. `linear` and `network` (`cnn:mnist`)
+//! tell odd from even, `digits` is that network on all ten. Linear models are trained twice: the best and the last epoch are those of a
+//! training on all bags. Networks hold out a fifth of the bags in all three.
+//!
+//! `methods penalty FOLDER [SEEDS]` brings linear models of easyllp and mean-map to their optimum, with the penalty that held-out bags
+//! choose.
+//!
+//! `methods speed` prints the time of an epoch of `cnn:mnist`, over that of `event`; trainings take turns, and medians count.
+
+use easyllp::bagging::{Sizes, Split, random, split};
+use easyllp::method::{Batches, Draw};
+use easyllp::model::RowsForm;
+use easyllp::table::{Column, Table};
+use easyllp::{
+    Adam, AnyModel, Bags, Estimator, Journal, Judge, Lbfgs, Lesson, LossName, MethodName, MethodOptions,
+    Model, Optimizer, Partition, Predictions, Result, Rows, Trainer, metrics,
+};
+use easyllp_benches::mnist;
+use rayon::prelude::*;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+/// What is learnt, and on which rows.
+struct Task {
+    model: &'static str,
+    n_classes: usize,
+    train: Rows<'static>,
+    train_labels: Vec<u32>,
+    test: Rows<'static>,
+    test_labels: Vec<u32>,
+}
+
+/// A method, with what it is told.
+#[derive(Clone)]
+struct Way {
+    name: &'static str,
+    method: MethodName,
+    options: MethodOptions,
+    /// Accuracies are of models after each epoch; such a method goes a round in it.
+    is_by_rounds: bool,
+}
+
+impl Way {
+    fn plain(method: MethodName) -> Self {
+        let is_by_rounds = matches!(method, MethodName::LlpEm | MethodName::AlternatingMeanMap);
+        Self { name: method.as_str(), method, options: MethodOptions::default(), is_by_rounds }
+    }
+
+    fn with(name: &'static str, method: MethodName, options: MethodOptions) -> Self {
+        Self { name, options, ..Self::plain(method) }
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |place: usize, usual: usize| {
+        arguments.get(place).map_or(usual, |text| text.parse().expect("a whole number"))
+    };
+    let folder = || Path::new(arguments.get(1).expect("a folder to keep finished trainings in"));
+    let seeds = number(2, 5) as u64;
+    match arguments.first().map(String::as_str) {
+        Some("linear") => {
+            let sizes = [2, 8, 32, 128, 512, 1024];
+            tables(&task("linear", 2)?, &linear_ways(), &sizes, folder(), seeds, number(3, 40))
+        }
+        Some("network") => {
+            tables(&task("cnn:mnist", 2)?, &network_ways(), &[32, 256, 1024], folder(), seeds, number(3, 15))
+        }
+        Some("digits") => {
+            tables(&task("cnn:mnist", 10)?, &network_ways(), &[32], folder(), seeds, number(3, 15))
+        }
+        Some("penalty") => penalties(&task("linear", 2)?, folder(), seeds),
+        Some("speed") => speed(&task("cnn:mnist", 2)?),
+        _ => panic!("linear, network, digits, penalty or speed"),
+    }
+}
+
+fn task(model: &'static str, n_classes: usize) -> Result<Task> {
+    let parts = if n_classes == 2 { mnist::even_and_odd()? } else { mnist::digits()? };
+    let [train, test] = parts.expect("MNIST's files");
+    Ok(Task {
+        model,
+        n_classes,
+        train: pixels(&train.0)?,
+        train_labels: train.1,
+        test: pixels(&test.0)?,
+        test_labels: test.1,
+    })
+}
+
+/// Pixels from 0 to 1, as the paper's field has them.
+fn pixels(images: &Table) -> Result<Rows<'static>> {
+    let [(_, Column::Vector(pixels))] = images.columns() else { panic!("one column of images") };
+    Rows::dense(pixels.mapv(|pixel| pixel / 255.0))
+}
+
+fn linear_ways() -> Vec<Way> {
+    let mut ways: Vec<Way> = MethodName::ALL
+        .into_iter()
+        .filter(|&method| method != MethodName::EasyLlpSgd)
+        .map(Way::plain)
+        .collect();
+    let draw = Draw::Once { seed: 1 };
+    ways.push(Way::with(
+        "easyllp, labels drawn",
+        MethodName::EasyLlp,
+        MethodOptions { draw, ..MethodOptions::default() },
+    ));
+    ways.push(by_bags());
+    ways
+}
+
+fn by_bags() -> Way {
+    let options = MethodOptions { batches: Batches::Bags, ..MethodOptions::default() };
+    Way::with("easyllp, batches of bags", MethodName::EasyLlp, options)
+}
+
+fn network_ways() -> Vec<Way> {
+    let methods = [
+        MethodName::EasyLlp,
+        MethodName::LabelGeneration,
+        MethodName::ProportionMatching,
+        MethodName::DebiasedSquare,
+        MethodName::CountLikelihood,
+    ];
+    methods.into_iter().map(Way::plain).chain([by_bags()]).collect()
+}
+
+/// The accuracy of a training's best, last and chosen epoch.
+type Course = [f64; 3];
+
+/// A table for each of the three, a line a method, a column a bag size.
+#[expect(clippy::print_stdout, reason = "the result")]
+fn tables(
+    task: &Task,
+    ways: &[Way],
+    sizes: &[usize],
+    folder: &Path,
+    seeds: u64,
+    epochs: usize,
+) -> Result<()> {
+    let journal = Journal::open(folder)?;
+    // Labels do not come in sizes: they are trained on once.
+    let at = |way: &Way, size: usize| if way.method == MethodName::Event { sizes[0] } else { size };
+    let mut cells = Vec::new();
+    for seed in 1..=seeds {
+        for &size in sizes {
+            let of_size = ways.iter().filter(|way| at(way, size) == size);
+            cells.extend(of_size.map(|way| (way, size, seed)));
+        }
+    }
+    let courses = cells
+        .par_iter()
+        .map(|&(way, size, seed)| {
+            let key =
+                format!("{}, {} classes, {}, {size}, {seed}, {epochs}", task.model, task.n_classes, way.name);
+            if let Some(course) = journal.get(&key).and_then(|bytes| course_of(&bytes)) {
+                return Ok(course);
+            }
+            let begun = Instant::now();
+            let course = course(task, way, size, seed, epochs)?;
+            journal.put(&key, &course.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
+            eprintln!("{key}: {course:.4?}, {:.1} s", begun.elapsed().as_secs_f64());
+            Ok(course)
+        })
+        .collect::<Result<Vec<Course>>>()?;
+    for (place, title) in
+        ["best epoch by test labels", "last epoch", "epoch chosen by held-out bags"].iter().enumerate()
+    {
+        let head: Vec<String> = sizes.iter().map(|size| format!("k = {size}")).collect();
+        println!("| {title} | {} |\n|---{}|", head.join(" | "), "|---".repeat(sizes.len()));
+        for way in ways {
+            let mut line = format!("| {}", way.name);
+            for &size in sizes {
+                let is_it = |of: &Way, of_size: usize| of.name == way.name && of_size == at(way, size);
+                let of_seeds = cells.iter().zip(&courses).filter(|((of, of_size, _), _)| is_it(of, *of_size));
+                let values: Vec<f64> = of_seeds.map(|(_, course)| course[place]).collect();
+                let _ = write!(line, " | {}", mean_and_spread(&values));
+            }
+            println!("{line} |");
+        }
+        println!();
+    }
+    Ok(())
+}
+
+fn mean_and_spread(values: &[f64]) -> String {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if values.len() < 2 {
+        return format!("{mean:.3}");
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    format!("{mean:.3} ± {:.3}", variance.sqrt())
+}
+
+fn course_of(bytes: &[u8]) -> Option<Course> {
+    let values: Vec<f64> =
+        bytes.chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().expect("eight"))).collect();
+    values.try_into().ok()
+}
+
+fn deal(task: &Task, way: &Way, size: usize, seed: u64) -> Result<Bags> {
+    let n_rows = task.train_labels.len();
+    let partition = if way.method == MethodName::Event {
+        Partition::new(n_rows, (0..).take(n_rows).map(|row: u32| [row]))?
+    } else {
+        random(n_rows, &Sizes::Fixed(size), seed)?
+    };
+    Bags::from_labels(partition, &task.train_labels, task.n_classes)
+}
+
+fn build(task: &Task, seed: u64) -> Result<AnyModel> {
+    let form = RowsForm { n_dense: 784, cardinalities: &[], image: Some("1x28x28".parse()?) };
+    task.model.parse::<easyllp::ModelName>()?.build(form, task.n_classes, seed)
+}
+
+fn course(task: &Task, way: &Way, size: usize, seed: u64, epochs: usize) -> Result<Course> {
+    let whole = deal(task, way, size, seed)?;
+    let Split { train, held_out } = split(&whole, 0.2, seed)?;
+    let (accuracies, chosen) = accuracies(task, way, &train, Some(&held_out), seed, epochs)?;
+    let of_chosen = accuracies[chosen - 1];
+    let accuracies = match task.model {
+        "linear" => self::accuracies(task, way, &whole, None, seed, epochs)?.0,
+        _ => accuracies,
+    };
+    let best = accuracies.iter().copied().fold(0.0, f64::max);
+    Ok([best, *accuracies.last().expect("an epoch"), of_chosen])
+}
+
+/// The accuracy after each epoch, and the epoch that held-out bags choose (the last, if there are none).
+fn accuracies(
+    task: &Task,
+    way: &Way,
+    train: &Bags,
+    held_out: Option<&Bags>,
+    seed: u64,
+    epochs: usize,
+) -> Result<(Vec<f64>, usize)> {
+    let loss = LossName::cross_entropy(task.n_classes).training()?;
+    let estimator = held_out.map(Estimator::new).transpose()?;
+    let mut accuracies = Vec::new();
+    let mut figure = |model: &AnyModel| {
+        let scores = model.scores(&task.test)?;
+        accuracies
+            .push(metrics::accuracy(&Predictions::new(scores.view(), loss.link())?, &task.test_labels)?);
+        let Some(estimator) = &estimator else { return Ok(-(accuracies.len() as f64)) };
+        let scores = model.scores(&task.train)?;
+        Ok(estimator.brier(&Predictions::new(scores.view(), loss.link())?)?.value)
+    };
+    let judge = Judge { figure: &mut figure, patience: epochs, smoothing: 1 };
+    let (options, per_round) = if way.is_by_rounds {
+        (MethodOptions { rounds: epochs, ..way.options.clone() }, 1)
+    } else {
+        (way.options.clone(), epochs)
+    };
+    let trainer = Trainer { optimizer: Optimizer::Adam(Adam { epochs: per_round, ..Adam::default() }), seed };
+    let lesson = Lesson { method: way.method, options, bags: train, loss };
+    let mut model = build(task, seed)?;
+    let mut watch = |_| ControlFlow::Continue(());
+    let log = trainer.fit_method(&mut model, &task.train, &lesson, &mut watch, Some(judge))?;
+    let chosen = log.best.map_or(accuracies.len(), |(epoch, _)| epoch);
+    Ok((accuracies, chosen))
+}
+
+/// Optima with the best of some penalties.
+#[expect(clippy::print_stdout, reason = "the result")]
+fn penalties(task: &Task, folder: &Path, seeds: u64) -> Result<()> {
+    const SIZES: [usize; 6] = [2, 8, 32, 128, 512, 1024];
+    const PENALTIES: [f64; 4] = [300.0, 30.0, 3.0, 0.3];
+    let journal = Journal::open(folder)?;
+    let loss = LossName::Logistic.training()?;
+    let head: Vec<String> = SIZES.iter().map(|size| format!("k = {size}")).collect();
+    println!(
+        "| optimum, penalty chosen by held-out bags | {} |\n|---{}|",
+        head.join(" | "),
+        "|---".repeat(6)
+    );
+    for method in [MethodName::EasyLlp, MethodName::MeanMap, MethodName::LaplacianMeanMap] {
+        let way = Way::plain(method);
+        let mut line = format!("| {method}");
+        for size in SIZES {
+            let of_seed = |seed: u64| -> Result<f64> {
+                let key = format!("penalty, {method}, {size}, {seed}");
+                let kept = journal.get(&key).and_then(|bytes| bytes.try_into().ok()).map(f64::from_le_bytes);
+                if let Some(kept) = kept {
+                    return Ok(kept);
+                }
+                let Split { train, held_out } = split(&deal(task, &way, size, seed)?, 0.2, seed)?;
+                let estimator = Estimator::new(&held_out)?;
+                let mut model = build(task, seed)?;
+                let mut best = (f64::INFINITY, 0.0);
+                for penalty in PENALTIES {
+                    let l2 = penalty / train.n_bags() as f64;
+                    let optimizer = Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() });
+                    let lesson = Lesson { method, options: way.options.clone(), bags: &train, loss };
+                    let mut watch = |_| ControlFlow::Continue(());
+                    Trainer { optimizer, seed }.fit_method(
+                        &mut model,
+                        &task.train,
+                        &lesson,
+                        &mut watch,
+                        None,
+                    )?;
+                    let scores = model.scores(&task.train)?;
+                    let figure = estimator.brier(&Predictions::new(scores.view(), loss.link())?)?.value;
+                    if figure < best.0 {
+                        let scores = model.scores(&task.test)?;
+                        let predictions = Predictions::new(scores.view(), loss.link())?;
+                        best = (figure, metrics::accuracy(&predictions, &task.test_labels)?);
+                    }
+                }
+                journal.put(&key, &best.1.to_le_bytes())?;
+                eprintln!("{key}: {:.4}", best.1);
+                Ok(best.1)
+            };
+            let values = (1..=seeds).into_par_iter().map(of_seed).collect::<Result<Vec<f64>>>()?;
+            let _ = write!(line, " | {}", mean_and_spread(&values));
+        }
+        println!("{line} |");
+    }
+    Ok(())
+}
+
+/// Time of an epoch over that of `event`.
+#[expect(clippy::print_stdout, reason = "the result")]
+fn speed(task: &Task) -> Result<()> {
+    const TURNS: usize = 5;
+    let loss = LossName::Logistic.training()?;
+    let event = Way::plain(MethodName::Event);
+    println!("| k | method | ms an epoch | over event |\n|---|---|---|---|");
+    for size in [64, 1024] {
+        let ways: Vec<Way> = [event.clone()]
+            .into_iter()
+            .chain(network_ways())
+            .chain([Way::plain(MethodName::Naive)])
+            .collect();
+        let bags = ways.iter().map(|way| deal(task, way, size, 1)).collect::<Result<Vec<Bags>>>()?;
+        let mut times = vec![Vec::new(); ways.len()];
+        for _ in 0..TURNS {
+            for ((way, bags), times) in ways.iter().zip(&bags).zip(&mut times) {
+                let mut model = build(task, 1)?;
+                // What comes before the first epoch is not an epoch's.
+                let mut begun = Instant::now();
+                let mut epochs = Vec::new();
+                let mut watch = |event| {
+                    if let easyllp::Progress::Epoch(_) = event {
+                        epochs.push(begun.elapsed().as_secs_f64());
+                        begun = Instant::now();
+                    }
+                    ControlFlow::Continue(())
+                };
+                let optimizer = Optimizer::Adam(Adam { epochs: 2, ..Adam::default() });
+                let lesson = Lesson { method: way.method, options: way.options.clone(), bags, loss };
+                Trainer { optimizer, seed: 1 }.fit_method(
+                    &mut model,
+                    &task.train,
+                    &lesson,
+                    &mut watch,
+                    None,
+                )?;
+                times.push(epochs[1]);
+            }
+        }
+        let median = |times: &Vec<f64>| {
+            let mut sorted = times.clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted[TURNS / 2]
+        };
+        let of_event = median(&times[0]);
+        for (way, times) in ways.iter().zip(&times) {
+            let time = median(times);
+            println!("| {size} | {} | {:.0} | {:.2} |", way.name, 1e3 * time, time / of_event);
+        }
+    }
+    Ok(())
+}

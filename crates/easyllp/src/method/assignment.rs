@@ -1,0 +1,613 @@
+//! Labels for the rows of one bag: as many of each class as the bag's counts say, and in best agreement with scores.
+//!
+//! A plan P holds how much of row j is of class c. Its lines sum to 1, its columns to the bag's counts, and it maximises
+//!
+//! ```text
+//! Σ_jc P_jc s_jc + ε H(P),     H(P) = −Σ_jc P_jc log P_jc
+//! ```
+//!
+//! (relaxed optimal transport; Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert 2019). Scores s are log odds: of class 1 if there are two
+//! classes, else one for each class. What turns a row's scores into log probabilities is the same for all of its classes, and so for all
+//! plans: no softmax is needed. At ε = 0 a plan is labels. Above, it is P_jc ∝ exp((s_jc + t_c)/ε), with a price t_c for each class; at
+//! ε = 1 these are the model's probabilities *tilted* to the counts, as in the count likelihood.
+
+use super::count_likelihood::tilt;
+use super::mean_map::solved;
+use crate::loss::sigmoid;
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Class sums of soft labels are this near to the counts, as a share of the rows.
+const TOLERANCE: f64 = 1e-6;
+
+/// Soft labels of several classes are given up on after so many looks at a plan.
+const MOST_STEPS: usize = 200;
+
+/// Where ε starts, as a share of the widest range of a row's scores, and how near counts have to be before it comes down.
+const SMOOTH: f64 = 0.1;
+const ROUGH: f64 = 0.1;
+
+/// A ridge that does nothing but where there is no slope.
+const RIDGE: f64 = 1e-12;
+
+/// Labels of a bag's rows with the highest sum of scores: `counts[c]` rows of class c, which sum to the number of rows.
+///
+/// `out` has the shape of `scores`: 0 or 1 in one column if there are two classes, else a one in the column of the class. Of rows with
+/// the same score, the first is taken.
+pub(crate) fn best_labels(scores: ArrayView2<f32>, counts: &[usize], mut out: ArrayViewMut2<f32>) {
+    assert_eq!(counts.iter().sum::<usize>(), scores.nrows(), "every row has a label");
+    out.fill(0.0);
+    if scores.ncols() == 1 {
+        for (row, _) in highest(scores, counts[1]) {
+            out[[row, 0]] = 1.0;
+        }
+        return;
+    }
+    // Classes without rows take no part. There are no more left than rows.
+    let classes: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
+    let wanted = classes.iter().map(|&class| counts[class]).collect();
+    let labels = Assignment::new(of_classes(scores, &classes), wanted).repaired();
+    for (mut line, label) in out.rows_mut().into_iter().zip(labels) {
+        line[classes[label]] = 1.0;
+    }
+}
+
+/// Whole counts that sum to the number of rows, near to counts as reported, which may be noisy: below 0 is 0, the rest is scaled to the
+/// sum, and classes with the largest remainders are rounded up.
+pub(crate) fn whole_counts(reported: &[f64], n_rows: usize) -> Vec<usize> {
+    let shares = shares(reported, n_rows);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the bag's size")]
+    let mut counts: Vec<usize> = shares.iter().map(|share| share.floor() as usize).collect();
+    let missing = n_rows.saturating_sub(counts.iter().sum());
+    let mut by_remainder: Vec<usize> = (0..shares.len()).collect();
+    by_remainder.sort_by(|&a, &b| shares[b].fract().total_cmp(&shares[a].fract()));
+    for &class in &by_remainder[..missing] {
+        counts[class] += 1;
+    }
+    counts
+}
+
+/// Soft labels of a bag's rows: the plan for an `epsilon` above 0, in the shape of `scores`.
+///
+/// Counts need not be whole. Those below 0 are taken for 0, and the rest is scaled to sum to the number of rows.
+#[expect(clippy::cast_possible_truncation, reason = "labels are f32")]
+pub(crate) fn soft_labels(
+    scores: ArrayView2<f32>,
+    counts: &[f64],
+    epsilon: f64,
+    mut out: ArrayViewMut2<f32>,
+) {
+    let counts = shares(counts, scores.nrows());
+    let classes: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0.0).collect();
+    if scores.ncols() == 1 {
+        if let [class] = classes[..] {
+            out.fill(if class == 1 { 1.0 } else { 0.0 });
+            return;
+        }
+        let odds: Vec<f64> = scores.iter().map(|&score| finite(score) / epsilon).collect();
+        let tilt = tilt(&odds, counts[1]);
+        out.iter_mut().zip(odds).for_each(|(out, odds)| *out = sigmoid(odds + tilt) as f32);
+        return;
+    }
+    let counts = classes.iter().map(|&class| counts[class]).collect();
+    let plan = Transport::new(of_classes(scores, &classes), counts).solved(epsilon);
+    out.fill(0.0);
+    for (mut out, line) in out.rows_mut().into_iter().zip(plan.rows()) {
+        classes.iter().zip(line).for_each(|(&class, &share)| out[class] = share as f32);
+    }
+}
+
+/// The reported counts without those below 0, scaled to sum to the number of rows. If nothing is left, classes share alike.
+fn shares(reported: &[f64], n_rows: usize) -> Vec<f64> {
+    let sum: f64 = reported.iter().map(|count| count.max(0.0)).sum();
+    if sum <= 0.0 {
+        return vec![n_rows as f64 / reported.len() as f64; reported.len()];
+    }
+    let scale = n_rows as f64 / sum;
+    reported.iter().map(|count| count.max(0.0) * scale).collect()
+}
+
+/// A score whose differences to others are numbers, even if it is infinite or no number itself.
+fn finite(score: f32) -> f64 {
+    if score.is_nan() { 0.0 } else { f64::from(score.clamp(f32::MIN, f32::MAX)) }
+}
+
+/// The scores of some classes, a line a row.
+fn of_classes(scores: ArrayView2<f32>, classes: &[usize]) -> Array2<f64> {
+    Array2::from_shape_fn((scores.nrows(), classes.len()), |(row, column)| {
+        finite(scores[[row, classes[column]]])
+    })
+}
+
+/// The rows with the highest scores of one column, in no order.
+fn highest(scores: ArrayView2<f32>, count: usize) -> impl Iterator<Item = (usize, f32)> {
+    let mut rows: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
+    if (1..rows.len()).contains(&count) {
+        rows.select_nth_unstable_by(count, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    rows.into_iter().take(count)
+}
+
+/// A row that may go from its class to another, and how much of the sum of scores is lost by it.
+#[derive(Debug, Clone, Copy)]
+struct Move {
+    loss: f64,
+    row: usize,
+}
+
+impl Ord for Move {
+    /// The least loss is the greatest, since heaps have the greatest on top.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.loss.total_cmp(&self.loss).then(other.row.cmp(&self.row))
+    }
+}
+
+impl PartialOrd for Move {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Move {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Move {}
+
+/// Labels on their way to the wanted counts.
+///
+/// Every row starts with its best class: no labels with the same counts are better. Then rows go from classes that have too many to
+/// classes that have too few, over other classes where this loses less, one at a time and always by the path of least loss. So the
+/// labels stay the best of all with their counts (successive shortest paths). There are at most k paths, each of which costs C² to find
+/// and C log k for each of its moves.
+struct Assignment {
+    n_classes: usize,
+    scores: Array2<f64>,
+    labels: Vec<usize>,
+    held: Vec<usize>,
+    wanted: Vec<usize>,
+    /// For each pair of classes, the rows that may go from the first to the second. Rows that have left the first stay until they come
+    /// to the top.
+    moves: Vec<BinaryHeap<Move>>,
+    /// The least loss of each pair's moves.
+    losses: Vec<f64>,
+    /// The least loss of a row's way to each class, from one that had too many, when last looked at.
+    prices: Vec<f64>,
+    /// What such a way takes more than the price.
+    distances: Vec<f64>,
+    /// Which class comes before, on that way.
+    before: Vec<usize>,
+    is_settled: Vec<bool>,
+}
+
+impl Assignment {
+    fn new(scores: Array2<f64>, wanted: Vec<usize>) -> Self {
+        let n_classes = wanted.len();
+        let mut held = vec![0; n_classes];
+        let labels = scores.rows().into_iter().map(|line| {
+            let best =
+                (1..n_classes).fold(0, |best, class| if line[class] > line[best] { class } else { best });
+            held[best] += 1;
+            best
+        });
+        Self {
+            n_classes,
+            labels: labels.collect(),
+            scores,
+            held,
+            wanted,
+            moves: vec![BinaryHeap::new(); n_classes * n_classes],
+            losses: vec![f64::INFINITY; n_classes * n_classes],
+            prices: vec![0.0; n_classes],
+            distances: vec![0.0; n_classes],
+            before: vec![0; n_classes],
+            is_settled: vec![false; n_classes],
+        }
+    }
+
+    /// The best labels with the wanted counts.
+    fn repaired(mut self) -> Vec<usize> {
+        if self.held == self.wanted {
+            return self.labels;
+        }
+        for row in 0..self.labels.len() {
+            self.offer(row);
+        }
+        while self.held != self.wanted {
+            let last = self.nearest_that_lacks();
+            self.held[last] += 1;
+            let mut class = last;
+            while self.before[class] != class {
+                let before = self.before[class];
+                self.move_one(before, class);
+                class = before;
+            }
+            self.held[class] -= 1;
+        }
+        self.labels
+    }
+
+    /// Lets a row go from its class to any other.
+    fn offer(&mut self, row: usize) {
+        let (from, line) = (self.labels[row], self.scores.row(row));
+        for (to, score) in line.iter().enumerate().filter(|&(to, _)| to != from) {
+            let (pair, loss) = (from * self.n_classes + to, line[from] - score);
+            self.moves[pair].push(Move { loss, row });
+            self.losses[pair] = self.losses[pair].min(loss);
+        }
+    }
+
+    /// Moves the row that loses least.
+    fn move_one(&mut self, from: usize, to: usize) {
+        let row = self.moves[from * self.n_classes + to].peek().expect("a path is made of moves").row;
+        self.labels[row] = to;
+        self.offer(row);
+        for pair in from * self.n_classes..(from + 1) * self.n_classes {
+            let moves = &mut self.moves[pair];
+            while moves.peek().is_some_and(|top| self.labels[top.row] != from) {
+                moves.pop();
+            }
+            self.losses[pair] = moves.peek().map_or(f64::INFINITY, |top| top.loss);
+        }
+    }
+
+    /// Finds the ways of least loss from the classes that have too many rows to all others, and says which class that has too few is
+    /// the nearest.
+    ///
+    /// Some moves gain, which Dijkstra's algorithm cannot have. But none gains more than its classes' prices differ by: so what is
+    /// summed is losses less differences of prices. Classes that have too many rows all have the price 0.
+    fn nearest_that_lacks(&mut self) -> usize {
+        let n_classes = self.n_classes;
+        for class in 0..n_classes {
+            let is_start = self.held[class] > self.wanted[class];
+            self.distances[class] = if is_start { 0.0 } else { f64::INFINITY };
+            self.before[class] = class;
+        }
+        self.is_settled.fill(false);
+        for _ in 0..n_classes {
+            let open = (0..n_classes).filter(|&class| !self.is_settled[class]);
+            let near = nearest(open, &self.distances);
+            self.is_settled[near] = true;
+            let losses = &self.losses[near * n_classes..][..n_classes];
+            for (class, loss) in losses.iter().enumerate() {
+                // Below 0 by rounding only.
+                let further = (loss + self.prices[near] - self.prices[class]).max(0.0);
+                let distance = self.distances[near] + further;
+                if distance < self.distances[class] && !self.is_settled[class] {
+                    self.distances[class] = distance;
+                    self.before[class] = near;
+                }
+            }
+        }
+        self.prices.iter_mut().zip(&self.distances).for_each(|(price, distance)| *price += distance);
+        let lacking = (0..n_classes).filter(|&class| self.held[class] < self.wanted[class]);
+        nearest(lacking, &self.prices)
+    }
+}
+
+/// Of some classes, the first with the least distance.
+fn nearest(classes: impl Iterator<Item = usize>, distances: &[f64]) -> usize {
+    classes.min_by(|&a, &b| distances[a].total_cmp(&distances[b])).expect("a class is left")
+}
+
+/// Soft labels on their way to the counts.
+struct Transport {
+    scores: Array2<f64>,
+    counts: Array1<f64>,
+    plan: Array2<f64>,
+    /// The sums of the plan's columns.
+    sums: Array1<f64>,
+}
+
+impl Transport {
+    fn new(scores: Array2<f64>, counts: Array1<f64>) -> Self {
+        Self { plan: Array2::zeros(scores.dim()), sums: Array1::zeros(counts.len()), scores, counts }
+    }
+
+    /// The plan for this ε.
+    ///
+    /// Prices take Newton's steps, shortened: with r the range of a step over ε, ln(1 + r)/r of it. On the way slopes change by a factor
+    /// of no more than eʳ, so that each step is for the better (Sun & Tran-Dinh 2019). Steps go farthest where plans are smooth: ε starts
+    /// there and comes down in stages.
+    fn solved(mut self, epsilon: f64) -> Array2<f64> {
+        let n_rows = self.scores.nrows() as f64;
+        let widest = self.scores.rows().into_iter().map(range).fold(0.0, f64::max);
+        let mut stage = epsilon.max(SMOOTH * widest);
+        let mut prices = Array1::zeros(self.counts.len());
+        for _ in 0..MOST_STEPS {
+            let gap = self.look(&prices, stage);
+            if stage > epsilon && gap <= ROUGH * n_rows {
+                stage = epsilon.max(stage / 4.0);
+                continue;
+            }
+            if gap <= TOLERANCE * n_rows {
+                return self.plan;
+            }
+            let step = self.newton_step();
+            let range = range(step.view());
+            prices.scaled_add(stage * range.ln_1p() / range, &step);
+        }
+        self.look(&prices, epsilon);
+        self.plan
+    }
+
+    /// Makes the plan of these prices, and tells the sum of its gaps to the counts.
+    fn look(&mut self, prices: &Array1<f64>, epsilon: f64) -> f64 {
+        self.sums.fill(0.0);
+        let inverse = 1.0 / epsilon;
+        for (mut line, scores) in self.plan.rows_mut().into_iter().zip(self.scores.rows()) {
+            let mut largest = f64::NEG_INFINITY;
+            for ((out, score), price) in line.iter_mut().zip(scores).zip(prices) {
+                *out = score + price;
+                largest = largest.max(*out);
+            }
+            let mut total = 0.0;
+            for out in &mut line {
+                *out = ((*out - largest) * inverse).exp();
+                total += *out;
+            }
+            let scale = 1.0 / total;
+            for (out, sum) in line.iter_mut().zip(&mut self.sums) {
+                *out *= scale;
+                *sum += *out;
+            }
+        }
+        self.sums.iter().zip(&self.counts).map(|(sum, count)| (sum - count).abs()).sum()
+    }
+
+    /// The step in prices over ε after which sums would be the counts, were they linear in prices.
+    fn newton_step(&self) -> Array1<f64> {
+        let (n_rows, n_classes) = self.plan.dim();
+        let mut slopes = -self.plan.t().dot(&self.plan);
+        // The same added to all prices changes nothing. This makes the step's sum 0.
+        slopes += n_rows as f64 / (n_classes * n_classes) as f64;
+        // Where plans are all but labels, there is next to no slope.
+        let ridge = RIDGE * n_rows as f64;
+        slopes.diag_mut().zip_mut_with(&self.sums, |slope, sum| *slope += sum + ridge);
+        solved(slopes, (&self.counts - &self.sums).insert_axis(Axis(1))).remove_axis(Axis(1))
+    }
+}
+
+fn range(values: ArrayView1<f64>) -> f64 {
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    largest - values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Zip;
+    use rand::{Rng, RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Scores with many ties, or none.
+    fn some_scores(shape: (usize, usize), has_ties: bool, rng: &mut impl Rng) -> Array2<f32> {
+        Array2::from_shape_simple_fn(shape, || {
+            let score = rng.random_range(-3.0..3.0_f32);
+            if has_ties { score.round() } else { score }
+        })
+    }
+
+    /// The counts of random labels, some classes without any.
+    fn some_counts(n_rows: usize, n_classes: usize, rng: &mut impl Rng) -> Vec<usize> {
+        let mut counts = vec![0; n_classes];
+        let classes = rng.random_range(1..=n_classes);
+        (0..n_rows).for_each(|_| counts[rng.random_range(0..classes)] += 1);
+        counts
+    }
+
+    fn n_scores(n_classes: usize) -> usize {
+        if n_classes == 2 { 1 } else { n_classes }
+    }
+
+    fn score(scores: &Array2<f32>, row: usize, class: usize) -> f64 {
+        match scores.ncols() {
+            1 => f64::from(class == 1) * f64::from(scores[[row, 0]]),
+            _ => f64::from(scores[[row, class]]),
+        }
+    }
+
+    fn labels(scores: &Array2<f32>, counts: &[usize]) -> Vec<usize> {
+        let mut out = Array2::from_elem(scores.dim(), f32::NAN);
+        best_labels(scores.view(), counts, out.view_mut());
+        assert!(out.iter().all(|&value| value.to_bits() == 0 || value.to_bits() == 1.0_f32.to_bits()));
+        let is_one = |value: &f32| *value > 0.5;
+        let labels: Vec<usize> = match scores.ncols() {
+            1 => out.iter().map(|value| usize::from(is_one(value))).collect(),
+            _ => out.rows().into_iter().map(|line| line.iter().position(is_one).unwrap()).collect(),
+        };
+        let held = |class| labels.iter().filter(|&&label| label == class).count();
+        assert!(
+            counts.iter().enumerate().all(|(class, &count)| held(class) == count),
+            "{labels:?} {counts:?}"
+        );
+        if scores.ncols() > 1 {
+            assert!(
+                out.rows().into_iter().all(|line| line.iter().filter(|value| is_one(value)).count() == 1)
+            );
+        }
+        labels
+    }
+
+    fn soft(scores: &Array2<f32>, counts: &[f64], epsilon: f64) -> Array2<f32> {
+        let mut out = Array2::from_elem(scores.dim(), f32::NAN);
+        soft_labels(scores.view(), counts, epsilon, out.view_mut());
+        out
+    }
+
+    /// The highest sum of scores of rows from `row` on, with these counts left.
+    fn by_enumeration(scores: &Array2<f32>, row: usize, left: &mut [usize]) -> f64 {
+        if row == scores.nrows() {
+            return 0.0;
+        }
+        let mut best = f64::NEG_INFINITY;
+        for class in 0..left.len() {
+            if left[class] > 0 {
+                left[class] -= 1;
+                best = best.max(score(scores, row, class) + by_enumeration(scores, row + 1, left));
+                left[class] += 1;
+            }
+        }
+        best
+    }
+
+    #[test]
+    fn no_labels_are_better() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for case in 0..1500 {
+            let (n_rows, n_classes) = (rng.random_range(0..=7), rng.random_range(2..=4));
+            let scores = some_scores((n_rows, n_scores(n_classes)), case % 2 == 0, &mut rng);
+            let mut counts = some_counts(n_rows, n_classes, &mut rng);
+            let got = labels(&scores, &counts);
+            let sum: f64 = (0..n_rows).map(|row| score(&scores, row, got[row])).sum();
+            let expected = by_enumeration(&scores, 0, &mut counts);
+            assert!((sum - expected).abs() < 1e-9, "{scores} {counts:?} {got:?}: {sum} {expected}");
+        }
+    }
+
+    /// Labels are the best if no round of moves gains, each class giving a row to the next.
+    #[test]
+    fn no_round_of_moves_gains_in_large_bags() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        for (n_rows, n_classes, has_ties) in
+            [(300, 5, false), (1000, 10, false), (500, 10, true), (64, 80, false)]
+        {
+            let scores = some_scores((n_rows, n_classes), has_ties, &mut rng);
+            let counts = some_counts(n_rows, n_classes, &mut rng);
+            let got = labels(&scores, &counts);
+            let mut least = Array2::from_elem((n_classes, n_classes), f64::INFINITY);
+            for (row, &from) in got.iter().enumerate() {
+                for to in 0..n_classes {
+                    let loss = score(&scores, row, from) - score(&scores, row, to);
+                    least[[from, to]] = loss.min(least[[from, to]]);
+                }
+            }
+            for over in 0..n_classes {
+                for from in 0..n_classes {
+                    for to in 0..n_classes {
+                        let way = least[[from, over]] + least[[over, to]];
+                        least[[from, to]] = way.min(least[[from, to]]);
+                    }
+                }
+            }
+            assert!(least.diag().iter().all(|&round| round > -1e-9), "{}", least.diag());
+        }
+    }
+
+    #[test]
+    fn of_equal_rows_the_first_are_taken_and_odd_scores_do_no_harm() {
+        assert_eq!(labels(&Array2::zeros((5, 1)), &[3, 2]), [1, 1, 0, 0, 0]);
+        let mut scores = Array2::from_elem((3, 3), f32::NEG_INFINITY);
+        assert_eq!(labels(&scores, &[1, 1, 1]).iter().sum::<usize>(), 3);
+        scores.diag_mut().fill(f32::INFINITY);
+        assert_eq!(labels(&scores, &[1, 1, 1]), [0, 1, 2]);
+        scores.fill(f32::NAN);
+        labels(&scores, &[0, 1, 2]);
+        scores[[1, 1]] = f32::INFINITY;
+        assert!(soft(&scores, &[1.0, 0.5, 1.5], 1.0).iter().all(|label| label.is_finite()));
+        assert!(
+            soft(&Array2::from_elem((2, 1), f32::INFINITY), &[1.0, 1.0], 1.0)
+                .iter()
+                .all(|label| label.is_finite())
+        );
+    }
+
+    #[test]
+    fn whole_counts_are_near_to_those_reported() {
+        let cases: [(&[f64], usize, &[usize]); 9] = [
+            (&[3.0, 0.0, 7.0], 10, &[3, 0, 7]),
+            (&[2.999_999_9, 7.000_000_1], 10, &[3, 7]),
+            (&[-3.0, 13.0], 10, &[0, 10]),
+            (&[2.4, 7.6], 10, &[2, 8]),
+            (&[0.5, 0.5, 9.0], 10, &[1, 0, 9]),
+            (&[-3.0, 5.0, 10.0], 12, &[0, 4, 8]),
+            (&[1.0, 1.0], 4, &[2, 2]),
+            (&[-1.0, 0.0, -2.0], 4, &[2, 1, 1]),
+            (&[1.0, 2.0], 0, &[0, 0]),
+        ];
+        for (reported, n_rows, expected) in cases {
+            assert_eq!(whole_counts(reported, n_rows), expected, "{reported:?}");
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for n_rows in 0..200 {
+            let reported: Vec<f64> = (0..7).map(|_| rng.random_range(-1.0..5.0)).collect();
+            assert_eq!(whole_counts(&reported, n_rows).iter().sum::<usize>(), n_rows);
+        }
+    }
+
+    #[test]
+    fn soft_labels_sum_to_one_by_row_and_to_counts_by_class() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        for (n_rows, n_classes) in [(1, 3), (7, 2), (64, 2), (9, 3), (64, 10), (1000, 10)] {
+            for epsilon in [0.01, 0.1, 1.0, 30.0] {
+                let scores = some_scores((n_rows, n_scores(n_classes)), false, &mut rng);
+                let mut counts: Vec<f64> = (0..n_classes).map(|_| rng.random_range(0.1..1.0)).collect();
+                counts[0] = if n_rows == 9 { -1.0 } else { counts[0] };
+                let counts = shares(&counts, n_rows);
+                let got = soft(&scores, &counts, epsilon);
+                for (column, &count) in got.columns().into_iter().rev().zip(counts.iter().rev()) {
+                    let sum: f64 = column.iter().map(|&value| f64::from(value)).sum();
+                    assert!((sum - count).abs() < 2e-6 * n_rows as f64, "{n_rows} {epsilon}: {sum} {count}");
+                }
+                if n_classes > 2 {
+                    assert!(got.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-6));
+                }
+            }
+        }
+        assert!(soft(&Array2::zeros((3, 1)), &[3.0, 0.0], 1.0).iter().all(|&label| label <= 0.0));
+        assert!(soft(&Array2::zeros((3, 1)), &[-1.0, 4.0], 1.0).iter().all(|&label| label >= 1.0));
+    }
+
+    /// log P − s/ε is the same for all rows but for what is added to a row's scores: each pair of rows and of classes has odds that
+    /// are those of its scores.
+    #[test]
+    fn soft_labels_have_the_odds_of_scores() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let scores = some_scores((12, 3), false, &mut rng);
+        let got = soft(&scores, &[2.0, 3.5, 6.5], 0.7).mapv(f64::from);
+        let kept = Zip::from(&got).and(&scores).map_collect(|p, &score| p.ln() - f64::from(score) / 0.7);
+        for class in [1, 2] {
+            let odds = &kept.column(class) - &kept.column(0);
+            assert!(odds.iter().all(|value| (value - odds[0]).abs() < 1e-4), "{odds}");
+        }
+        let scores = some_scores((12, 1), false, &mut rng);
+        let got = soft(&scores, &[7.5, 4.5], 1.0).mapv(f64::from);
+        let tilts =
+            Zip::from(&got).and(&scores).map_collect(|p, &score| (p / (1.0 - p)).ln() - f64::from(score));
+        assert!(tilts.iter().all(|tilt| (tilt - tilts[[0, 0]]).abs() < 1e-4), "{tilts}");
+    }
+
+    #[test]
+    fn soft_labels_become_the_best_labels_as_epsilon_goes() {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for (n_rows, n_classes) in [(6, 2), (40, 2), (6, 3), (40, 5), (64, 10)] {
+            let scores = some_scores((n_rows, n_scores(n_classes)), false, &mut rng);
+            let counts = some_counts(n_rows, n_classes, &mut rng);
+            let as_reported: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
+            let got = soft(&scores, &as_reported, 1e-4);
+            let mut expected = Array2::zeros(scores.dim());
+            best_labels(scores.view(), &counts, expected.view_mut());
+            let far = Zip::from(&got).and(&expected).fold(0.0_f32, |far, a, b| far.max((a - b).abs()));
+            assert!(far < 0.01, "{n_rows} {n_classes}: {far}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_rows_is_irrelevant() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let order = [3, 0, 5, 1, 4, 2, 6];
+        for (n_classes, counts) in [(2, [3.0, 4.0, 0.0]), (3, [2.5, 1.5, 3.0])] {
+            let scores = some_scores((7, n_scores(n_classes)), false, &mut rng);
+            let (counts, turned) = (&counts[..n_classes], scores.select(Axis(0), &order));
+            let expected = soft(&scores, counts, 0.5).select(Axis(0), &order);
+            let got = soft(&turned, counts, 0.5);
+            assert!((&got - &expected).iter().all(|gap| gap.abs() < 1e-5), "{got} {expected}");
+            let counts = whole_counts(counts, 7);
+            let expected: Vec<usize> = order.iter().map(|&row| labels(&scores, &counts)[row]).collect();
+            assert_eq!(labels(&turned, &counts), expected);
+        }
+    }
+}

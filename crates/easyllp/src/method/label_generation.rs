@@ -1,0 +1,71 @@
+//! Label generation: in every step, labels that match each bag's counts and agree best with what the model says now; the step then goes
+//! towards them (Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert 2019).
+//!
+//! Labels are whole by default: the rows with the highest scores of a bag get the positive ones, and several classes are an exact
+//! transport of rows to classes. With an ε they are soft, the transport P that entropy smooths (Sinkhorn), and tend to whole ones for
+//! ε → 0; the loss is then the cross-entropy plus ε Σ P log P, which P is the least of.
+//!
+//! What the model says at first is what it will be taught: nothing corrects labels that were generated wrongly, and larger bags leave
+//! more room for that.
+
+use super::BagObjective;
+use super::assignment::{best_labels, soft_labels, whole_counts};
+use crate::bags::Bags;
+use crate::error::{Error, Result};
+use crate::loss::{Logistic, Softmax, TrainingLoss};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+
+/// Training on labels that the model and the counts agree on.
+#[derive(Clone)]
+pub struct LabelGeneration<'b> {
+    bags: &'b Bags,
+    epsilon: Option<f64>,
+    /// One over the mean size of bags: the loss of a bag is that of its rows, in sum, over the size of a mean bag.
+    share: f64,
+}
+
+impl<'b> LabelGeneration<'b> {
+    /// Whole labels, or soft ones with an ε above 0.
+    pub fn new(bags: &'b Bags, epsilon: Option<f64>) -> Result<Self> {
+        match epsilon {
+            Some(epsilon) if !(epsilon > 0.0 && epsilon.is_finite()) => Err(Error::Setting {
+                name: "epsilon",
+                value: epsilon.to_string(),
+                expected: "a number above 0",
+            }),
+            _ => Ok(Self { bags, epsilon, share: bags.n_bags() as f64 / bags.n_members() as f64 }),
+        }
+    }
+}
+
+impl BagObjective for LabelGeneration<'_> {
+    fn bags(&self) -> &Bags {
+        self.bags
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "derivatives are f32")]
+    fn bag(&self, bag: usize, scores: ArrayView2<f32>, mut derivative: ArrayViewMut2<f32>) -> f64 {
+        let mut labels = Array2::zeros(scores.dim());
+        let counts = self.bags.counts_of(bag).to_vec();
+        let mut loss = match self.epsilon {
+            None => {
+                best_labels(scores, &whole_counts(&counts, scores.nrows()), labels.view_mut());
+                0.0
+            }
+            Some(epsilon) => {
+                soft_labels(scores, &counts, epsilon, labels.view_mut());
+                -epsilon * entropy(labels.view())
+            }
+        };
+        let cross_entropy: &dyn TrainingLoss = if scores.ncols() == 1 { &Logistic } else { &Softmax };
+        loss += cross_entropy.corrected_batch(scores, labels.view(), derivative.view_mut());
+        derivative *= self.share as f32;
+        self.share * loss
+    }
+}
+
+fn entropy(labels: ArrayView2<f32>) -> f64 {
+    let of = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+    let is_binary = labels.ncols() == 1;
+    labels.iter().map(|&p| of(f64::from(p)) + if is_binary { of(1.0 - f64::from(p)) } else { 0.0 }).sum()
+}

@@ -1,0 +1,289 @@
+//! Laplacian mean map: class means that may differ from bag to bag, but little between bags that are alike (Patrini, Nock, Rivera &
+//! Caetano 2014).
+//!
+//! Mean map takes the mean features of a class for the same in all bags. Here bag i has its own, μ_ic, and they are brought close to
+//! each other where the bags' means m_i are close:
+//!
+//! ```text
+//! Σ_i d_i ‖m_i − Σ_c α_ic μ_ic‖² + γ/2n · Σ_c Σ_ij v_ij ‖μ_ic − μ_jc‖²,     v_ij = exp(−‖m_i − m_j‖²/2),   d_i = k_i n/N
+//! ```
+//!
+//! with features scaled so that the bags' means are at a distance of 1 from their centre, in the quadratic mean. The mean operator
+//! Σ_i k_i/N α_ic μ_ic is linear in the bags' means, and the targets are those that have the same. For γ → ∞ that is the mean map.
+//!
+//! The n² likenesses are never written down: random features φ with v_ij ≈ φ_i·φ_j, all positive, make a step of conjugate gradients
+//! cost as much as there are bags. Only numbers tell how alike bags are; categories have no say in that.
+
+use super::TargetRule;
+use super::mean_map::write_targets;
+use crate::bags::Bags;
+use crate::correction::Targets;
+use crate::error::{Error, Result, check_length};
+use crate::rows::Rows;
+use crate::seed::{Stream, stream};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, Zip};
+use rand_distr::{Distribution, StandardNormal};
+
+/// Random features that a bag's mean is turned into.
+const N_FEATURES: usize = 128;
+
+/// What keeps the system from being singular where proportions do not differ.
+const RIDGE: f64 = 1e-9;
+
+/// Targets whose mean operator is that of the Laplacian mean map.
+#[derive(Debug, Clone)]
+pub struct LaplacianMeanMap<'b> {
+    bags: &'b Bags,
+    smoothness: f64,
+    /// φ, a line a bag.
+    features: Array2<f64>,
+}
+
+impl<'b> LaplacianMeanMap<'b> {
+    /// The γ of the formula that the name stands for.
+    pub const SMOOTHNESS: f64 = 1.0;
+
+    /// Looks at the means of the bags, which are dense features of the rows; `smoothness` is γ, above 0.
+    pub fn new(bags: &'b Bags, rows: &Rows, smoothness: f64) -> Result<Self> {
+        if !(smoothness > 0.0 && smoothness.is_finite()) {
+            return Err(Error::Setting {
+                name: "smoothness",
+                value: smoothness.to_string(),
+                expected: "a number above 0",
+            });
+        }
+        check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
+        Ok(Self { bags, smoothness, features: positive_features(&centred_means(bags, rows)) })
+    }
+
+    /// The weights of the bags' means in the mean operator of a class.
+    fn weights(&self, class: usize) -> Array1<f64> {
+        let bags = self.bags;
+        let (n_bags, n_classes) = (bags.n_bags(), bags.n_classes());
+        let system = System {
+            proportions: Array2::from_shape_fn((n_bags, n_classes), |(bag, class)| {
+                bags.proportion(bag, class)
+            }),
+            shares: bags.sizes().map(|size| size as f64 * n_bags as f64 / bags.n_members() as f64).collect(),
+            features: self.features.view(),
+            degrees: self.features.dot(&self.features.sum_axis(Axis(0))),
+            smoothness: self.smoothness / n_bags as f64,
+        };
+        let mut operator = Array2::zeros((n_bags, n_classes));
+        for bag in 0..n_bags {
+            operator[[bag, class]] = system.shares[bag] / n_bags as f64 * system.proportions[[bag, class]];
+        }
+        let solution = system.solve(operator);
+        let mut weights = (&solution * &system.proportions).sum_axis(Axis(1));
+        weights *= &system.shares;
+        weights
+    }
+}
+
+impl TargetRule for LaplacianMeanMap<'_> {
+    fn n_rows(&self) -> usize {
+        self.bags.n_rows()
+    }
+
+    fn n_classes(&self) -> usize {
+        self.bags.n_classes()
+    }
+
+    fn rows(&self) -> Vec<u32> {
+        self.bags.rows()
+    }
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+        let mut weights = Array2::zeros((self.bags.n_classes(), self.bags.n_bags()));
+        for (class, mut line) in weights.rows_mut().into_iter().enumerate() {
+            line.assign(&self.weights(class));
+        }
+        write_targets(self.bags, &weights, out);
+        Ok(())
+    }
+}
+
+/// The bags' means around the mean of all rows, at a distance of 1 in the quadratic mean.
+fn centred_means(bags: &Bags, rows: &Rows) -> Array2<f64> {
+    let mut means = Array2::zeros((bags.n_bags(), rows.n_dense()));
+    let mut buffer = rows.buffer(1);
+    for bag in 0..bags.n_bags() {
+        let mut mean = means.row_mut(bag);
+        for &row in bags.members(bag) {
+            let row = rows.gather(&[row], &mut buffer);
+            Zip::from(&mut mean).and(row.dense.row(0)).for_each(|sum, &value| *sum += f64::from(value));
+        }
+        mean /= bags.size(bag) as f64;
+    }
+    let sizes: Array1<f64> = bags.sizes().map(|size| size as f64 / bags.n_members() as f64).collect();
+    let centre = sizes.dot(&means);
+    means -= &centre;
+    let spread = means.rows().into_iter().zip(&sizes).map(|(mean, size)| size * mean.dot(&mean)).sum::<f64>();
+    if spread > 0.0 {
+        means /= spread.sqrt();
+    }
+    means
+}
+
+/// φ(m) = exp(w·m − ‖m‖²) over random directions w: their products are exp(−‖m − m'‖²/2) in the mean.
+fn positive_features(means: &Array2<f64>) -> Array2<f64> {
+    /// No likeness is worth more than this factor, however far out a bag is.
+    const MOST: f64 = 20.0;
+    let mut rng = stream(0, Stream::Likeness);
+    let directions: Array2<f64> =
+        Array2::from_shape_simple_fn((means.ncols(), N_FEATURES), || StandardNormal.sample(&mut rng));
+    let mut features = means.dot(&directions);
+    for (mut line, mean) in features.rows_mut().into_iter().zip(means.rows()) {
+        let squared = mean.dot(&mean);
+        line.mapv_inplace(|product| (product - squared).min(MOST).exp() / (N_FEATURES as f64).sqrt());
+    }
+    features
+}
+
+/// The normal equations: a line a bag, a column a class.
+struct System<'s> {
+    proportions: Array2<f64>,
+    shares: Array1<f64>,
+    features: ArrayView2<'s, f64>,
+    degrees: Array1<f64>,
+    smoothness: f64,
+}
+
+impl System<'_> {
+    fn times(&self, x: &Array2<f64>) -> Array2<f64> {
+        let mut out = x * RIDGE;
+        let fitted = (x * &self.proportions).sum_axis(Axis(1)) * &self.shares;
+        for (mut line, (proportions, fitted)) in
+            out.rows_mut().into_iter().zip(self.proportions.rows().into_iter().zip(&fitted))
+        {
+            line.scaled_add(*fitted, &proportions);
+        }
+        for (column, out) in x.columns().into_iter().zip(out.columns_mut()) {
+            self.add_roughness(column, out);
+        }
+        out
+    }
+
+    fn add_roughness(&self, of: ArrayView1<f64>, mut to: ArrayViewMut1<f64>) {
+        let alike = self.features.dot(&self.features.t().dot(&of));
+        Zip::from(&mut to).and(of).and(&self.degrees).and(&alike).for_each(|to, of, degree, alike| {
+            *to += self.smoothness * (degree * of - alike);
+        });
+    }
+
+    /// By conjugate gradients.
+    fn solve(&self, right: Array2<f64>) -> Array2<f64> {
+        const MOST_STEPS: usize = 2000;
+        const ENOUGH: f64 = 1e-20; // of the squared residual
+        let mut x = Array2::zeros(right.dim());
+        let squared = |x: &Array2<f64>| x.iter().map(|value| value * value).sum::<f64>();
+        let first = squared(&right);
+        let (mut residual, mut direction) = (right.clone(), right);
+        let mut of_residual = first;
+        for _ in 0..MOST_STEPS {
+            if of_residual <= ENOUGH * first {
+                break;
+            }
+            let image = self.times(&direction);
+            let step = of_residual / Zip::from(&direction).and(&image).fold(0.0, |sum, a, b| sum + a * b);
+            x.scaled_add(step, &direction);
+            residual.scaled_add(-step, &image);
+            let next = squared(&residual);
+            direction *= next / of_residual;
+            direction += &residual;
+            of_residual = next;
+        }
+        x
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bags::Partition;
+    use crate::method::MeanMap;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// 100 bags of 20 rows. The first feature is the class's, and moves with the bag as far as is said; the second says how far it does.
+    /// Bags that move more have more positives, but also others than their neighbours.
+    #[expect(clippy::cast_possible_truncation, reason = "features are f32")]
+    fn example(moves: f64) -> (Rows<'static>, Bags, Vec<u32>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let (mut labels, mut features) = (Vec::new(), Vec::new());
+        for bag in 0..100 {
+            let place = f64::from(bag) / 100.0;
+            let share = 0.3 + 0.4 * place + rng.random_range(-0.25..0.25);
+            for _ in 0..20 {
+                let label = u32::from(rng.random::<f64>() < share);
+                let noise: f64 = StandardNormal.sample(&mut rng);
+                features
+                    .extend([(f64::from(label) + moves * place + 0.1 * noise) as f32, (5.0 * place) as f32]);
+                labels.push(label);
+            }
+        }
+        let rows = Rows::dense(Array2::from_shape_vec((2000, 2), features).unwrap()).unwrap();
+        let of_row: Vec<u32> = (0..2000).map(|row| row / 20).collect();
+        let bags = Bags::from_labels(Partition::from_bag_of_row(&of_row, 100).unwrap(), &labels, 2).unwrap();
+        (rows, bags, labels)
+    }
+
+    fn targets(rule: &mut dyn TargetRule) -> Array2<f32> {
+        let mut out = Targets::zeros(rule.n_rows(), rule.n_classes());
+        rule.targets(0, &mut out).unwrap();
+        out.values().to_owned()
+    }
+
+    /// The first feature's part of the mean operator of class 1.
+    fn operator(rows: &Rows, targets: &Array2<f32>) -> f64 {
+        let batch = rows.batch(0..rows.n_rows());
+        batch.dense.column(0).iter().zip(targets).map(|(x, a)| f64::from(x * a)).sum::<f64>()
+            / rows.n_rows() as f64
+    }
+
+    #[test]
+    fn without_end_to_smoothness_it_is_the_mean_map() {
+        let (rows, bags, _) = example(0.0);
+        let laplacian = targets(&mut LaplacianMeanMap::new(&bags, &rows, 1e7).unwrap());
+        let plain = targets(&mut MeanMap::new(&bags));
+        for (a, b) in laplacian.iter().zip(&plain) {
+            assert!((a - b).abs() < 2e-3, "{a} {b}");
+        }
+    }
+
+    /// Class means that move with the bag's share deceive the mean map, and much less the one that lets them move.
+    #[test]
+    fn follows_class_means_that_move() {
+        let (rows, bags, labels) = example(2.0);
+        let of_labels = Targets::from_labels(&labels, 2).unwrap().values().to_owned();
+        let truth = operator(&rows, &of_labels);
+        let plain = operator(&rows, &targets(&mut MeanMap::new(&bags)));
+        let laplacian = operator(&rows, &targets(&mut LaplacianMeanMap::new(&bags, &rows, 1.0).unwrap()));
+        let (of_plain, of_laplacian) = ((plain - truth).abs(), (laplacian - truth).abs());
+        assert!(of_laplacian < 0.5 * of_plain, "{truth}: plain {plain}, laplacian {laplacian}");
+    }
+
+    #[test]
+    fn products_of_features_are_likenesses() {
+        let means = ndarray::array![[0.0, 0.0], [0.5, 0.2], [-0.3, 0.6]];
+        let features = positive_features(&means);
+        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
+            let difference = &means.row(i) - &means.row(j);
+            let (got, expected) =
+                (features.row(i).dot(&features.row(j)), (-0.5 * difference.dot(&difference)).exp());
+            assert!((got - expected).abs() < 0.25, "{i} {j}: {got} {expected}"); // 128 features: a s.e. of about 0.08
+        }
+    }
+
+    #[test]
+    fn refuses_what_makes_no_sense() {
+        let (rows, bags, _) = example(0.0);
+        assert!(LaplacianMeanMap::new(&bags, &rows, 0.0).is_err());
+        let fewer = Rows::dense(ndarray::array![[1.0_f32]]).unwrap();
+        assert!(LaplacianMeanMap::new(&bags, &fewer, 1.0).is_err());
+    }
+}

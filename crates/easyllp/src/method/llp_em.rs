@@ -1,0 +1,49 @@
+//! Expectation and maximisation: each row's label has the probability that it has given its bag's count, and the model is trained on
+//! these probabilities; then they are reckoned again.
+//!
+//! No round lowers the likelihood of the counts, which [`CountLikelihood`](super::CountLikelihood) climbs by its gradient. Of two classes
+//! the probabilities are exact. Of several they are those of tilted rows: scores are shifted by the same for all rows until each class
+//! has its count, which is what the exact ones tend to as bags grow.
+
+use super::assignment::soft_labels;
+use super::count_likelihood::given_count;
+use super::{Alternation, Naive, TargetRule};
+use crate::bags::Bags;
+use crate::correction::Targets;
+use crate::error::Result;
+use ndarray::{ArrayView2, ArrayViewMut2};
+
+/// Probabilities of labels given the counts, round after round.
+#[derive(Debug, Clone, Copy)]
+pub struct LlpEm<'b> {
+    bags: &'b Bags,
+}
+
+impl<'b> LlpEm<'b> {
+    /// For these bags; the first round knows no more of a row than its bag's proportions.
+    pub fn new(bags: &'b Bags) -> Self {
+        Self { bags }
+    }
+}
+
+impl Alternation for LlpEm<'_> {
+    fn bags(&self) -> &Bags {
+        self.bags
+    }
+
+    fn first(&self, out: &mut Targets) -> Result<()> {
+        Naive::new(self.bags).targets(0, out)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
+    fn again(&self, bag: usize, scores: ArrayView2<f32>, mut targets: ArrayViewMut2<f32>) {
+        if scores.ncols() == 1 {
+            let odds: Vec<f64> = scores.iter().map(|&score| f64::from(score)).collect();
+            let given = given_count(&odds, self.bags, bag);
+            targets.iter_mut().zip(given).for_each(|(target, given)| *target = given as f32);
+        } else {
+            let counts = self.bags.counts_of(bag).to_vec();
+            soft_labels(scores, &counts, 1.0, targets);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! EasyLLP on bags that are dealt anew in every epoch: what could be learnt if the same rows came in ever other bags.
+//!
+//! It needs the labels of rows, which come as bags of one, and so serves experiments alone.
+
+use super::TargetRule;
+use crate::bagging::{self, Sizes};
+use crate::bags::{Bags, Partition};
+use crate::correction::{Correction, Targets};
+use crate::error::{Error, Result};
+use crate::seed::{Stream, stream};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// Training on corrected targets of bags that change from epoch to epoch.
+#[derive(Debug, Clone)]
+pub struct Rebagged<'b> {
+    labelled: &'b Bags,
+    size: usize,
+    correction: Correction,
+    seed: u64,
+    rng: Option<ChaCha8Rng>,
+}
+
+impl<'b> Rebagged<'b> {
+    /// Bags of one row each, of which new bags of `size` rows are dealt.
+    pub fn new(labelled: &'b Bags, size: usize, correction: Correction, seed: u64) -> Result<Self> {
+        check_labelled("bags dealt anew", labelled)?;
+        Ok(Self { labelled, size, correction, seed, rng: None })
+    }
+}
+
+/// Refuses bags that are no labels of rows.
+pub(crate) fn check_labelled(what: &'static str, bags: &Bags) -> Result<()> {
+    match bags.sizes().position(|size| size != 1) {
+        Some(bag) => Err(Error::NotLabelled { what, bag, size: bags.size(bag) }),
+        None => Ok(()),
+    }
+}
+
+impl TargetRule for Rebagged<'_> {
+    fn n_rows(&self) -> usize {
+        self.labelled.n_rows()
+    }
+
+    fn n_classes(&self) -> usize {
+        self.labelled.n_classes()
+    }
+
+    fn rows(&self) -> Vec<u32> {
+        self.labelled.rows()
+    }
+
+    fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
+        if epoch == 0 {
+            self.rng = None; // a second training begins with the same bags
+        }
+        let seed = self.rng.get_or_insert_with(|| stream(self.seed, Stream::Bagging)).random();
+        let dealt = bagging::random(self.labelled.n_bags(), &Sizes::Fixed(self.size), seed)?;
+        // A member of a new bag is an old bag, of one row.
+        let old = |new: usize| dealt.members(new).iter().map(|&old| old as usize);
+        let rows = |new: usize| old(new).map(|old| self.labelled.members(old)[0]).collect::<Vec<u32>>();
+        let partition = Partition::new(self.n_rows(), (0..dealt.n_bags()).map(rows))?;
+        let mut counts = ndarray::Array2::zeros((dealt.n_bags(), self.n_classes()));
+        for new in 0..dealt.n_bags() {
+            for old in old(new) {
+                let mut sum = counts.row_mut(new);
+                sum += &self.labelled.counts_of(old);
+            }
+        }
+        let bags = Bags::multiclass(partition, counts, crate::bags::Noise::None)?;
+        self.correction.soft_into(&bags, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bags_are_others_in_every_epoch_and_the_same_again() {
+        // Row 3 is in no bag, as if it were held out.
+        let partition = Partition::new(41, (0..41).filter(|row| *row != 3).map(|row| [row])).unwrap();
+        let labels: Vec<u32> = (0..41).map(|row| u32::from(row % 3 == 0)).collect();
+        let labelled = Bags::from_labels(partition, &labels, 2).unwrap();
+        let mut rule = Rebagged::new(&labelled, 4, Correction::default(), 5).unwrap();
+        let mut of_epoch = |epoch| {
+            let mut out = Targets::zeros(41, 2);
+            rule.targets(epoch, &mut out).unwrap();
+            out
+        };
+        let (first, second) = (of_epoch(0), of_epoch(1));
+        assert_ne!(first, second);
+        assert_eq!(first, of_epoch(0));
+        // All dealings have the same mean: the share of positives among the rows that are dealt.
+        let mean = first.values().sum() / 40.0;
+        assert!((mean - 13.0 / 40.0).abs() < 1e-5, "{mean}");
+        assert!(first.values()[[3, 0]].abs() <= 0.0);
+    }
+
+    #[test]
+    fn labels_are_needed() {
+        let bags =
+            Bags::from_labels(Partition::new(3, [vec![0], vec![1, 2]]).unwrap(), &[0, 1, 1], 2).unwrap();
+        let refused = Rebagged::new(&bags, 4, Correction::default(), 5).unwrap_err();
+        assert_eq!(refused, Error::NotLabelled { what: "bags dealt anew", bag: 1, size: 2 });
+    }
+}

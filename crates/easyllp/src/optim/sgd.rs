@@ -1,0 +1,316 @@
+//! Stochastic gradient descent with projection, as the paper's Algorithm *pickone* has it: settings, and the point that
+//! descends.
+//!
+//! Writing η_t for the size of step t and Π for the projection to the domain, a step is
+//!
+//! ```text
+//! w ← Π(w − η_t g)
+//! ```
+//!
+//! The paper divides the step by what bags of k rows do to the gradient: its square is of order k² with surrogate labels,
+//! and of order k with soft ones. So η_t = 1/(k√t) or 1/√(kt) (Theorem *convex_pickone*), times a factor of the user's.
+
+use super::check_setting;
+use crate::error::Result;
+
+/// Settings of one pass of stochastic gradient descent: the paper's Algorithm *pickone*.
+///
+/// The default is the paper's form with soft labels, on the whole space. The theorem asks for a bounded
+/// [domain](Domain), which only the user can know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sgd {
+    /// What stands for the label of the row that is picked from a bag.
+    pub labels: Labels,
+    /// How the size of steps depends on their number and on the bags.
+    pub steps: Steps,
+    /// A factor of all steps; 1 is the paper's.
+    pub scale: f64,
+    /// Where the parameters are kept.
+    pub domain: Domain,
+    /// Which iterate the model ends with.
+    pub iterate: Iterate,
+}
+
+/// What stands for the label of the row that is picked from a bag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Labels {
+    /// The bag's proportions: A = p + k(α − p) (eq. *simple_tlalpha*).
+    #[default]
+    Soft,
+    /// A label drawn from the bag's proportions: A = p + k(ỹ − p) (eq. *tlsimple*).
+    Surrogate,
+}
+
+/// The size of step t, up to [`Sgd::scale`]. If sizes differ, k is the mean size of the bags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Steps {
+    /// 1/√(kt), the paper's for soft labels.
+    #[default]
+    OverSoft,
+    /// 1/(k√t), the paper's for surrogate labels.
+    OverSurrogate,
+    /// 1/√t whatever the bags are: all is in the scale.
+    Given,
+}
+
+/// The convex set that all parameters, intercepts included, are kept in: each step ends at its nearest point.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Domain {
+    /// No parameter is held back.
+    #[default]
+    Whole,
+    /// The ball of this radius around the origin. A step that leaves it costs as much as the model has parameters.
+    Ball(f64),
+    /// Each parameter within this bound of 0.
+    Box(f64),
+}
+
+/// Which iterate the model ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Iterate {
+    /// The last one, as Algorithm *pickone* returns.
+    #[default]
+    Last,
+    /// The mean of those that all steps have led to.
+    Average,
+}
+
+impl Default for Sgd {
+    fn default() -> Self {
+        Self {
+            labels: Labels::default(),
+            steps: Steps::default(),
+            scale: 1.0,
+            domain: Domain::default(),
+            iterate: Iterate::default(),
+        }
+    }
+}
+
+impl Sgd {
+    pub(crate) fn check(&self) -> Result<()> {
+        check_setting("scale of steps", self.scale, self.scale > 0.0, "positive")?;
+        match self.domain {
+            Domain::Whole => Ok(()),
+            Domain::Ball(radius) => check_setting("radius of the domain", radius, radius > 0.0, "positive"),
+            Domain::Box(bound) => check_setting("bound of the domain", bound, bound > 0.0, "positive"),
+        }
+    }
+}
+
+/// The point that descends: all parameters as one vector.
+pub(crate) struct Descent {
+    point: Vec<f64>,
+    /// ‖point‖², kept up to date by what changes; no finite number any more once a parameter is none.
+    squared_norm: f64,
+    /// For the mean of iterates: each parameter's changes in sum, each times the steps that came before it and so missed
+    /// it. Empty if no mean is asked for.
+    missed: Vec<f64>,
+    domain: Domain,
+    /// The size of step t, times √t.
+    rate: f64,
+    /// The size of the step at hand.
+    size: f64,
+    n_done: usize,
+}
+
+impl Descent {
+    /// A descent from `start`, or from its nearest point in the domain, by bags of this many rows in the mean.
+    pub(crate) fn new(settings: &Sgd, start: Vec<f64>, mean_size: f64) -> Self {
+        let over = match settings.steps {
+            Steps::OverSoft => mean_size.sqrt(),
+            Steps::OverSurrogate => mean_size,
+            Steps::Given => 1.0,
+        };
+        let n_missed = if settings.iterate == Iterate::Average { start.len() } else { 0 };
+        let mut descent = Self {
+            squared_norm: squared_norm(&start),
+            missed: vec![0.0; n_missed],
+            domain: settings.domain,
+            rate: settings.scale / over,
+            size: 0.0,
+            n_done: 0,
+            point: start,
+        };
+        for place in 0..descent.point.len() {
+            descent.set(place, descent.point[place]);
+        }
+        descent.project();
+        descent
+    }
+
+    /// The point as it is.
+    pub(crate) fn point(&self) -> &[f64] {
+        &self.point
+    }
+
+    pub(crate) fn begin_step(&mut self) {
+        self.size = self.rate / ((self.n_done + 1) as f64).sqrt();
+    }
+
+    /// Goes down along a part of the gradient, `factor` times `slopes`, whose first entry belongs to `place`; no place
+    /// comes twice in a step.
+    pub(crate) fn descend(&mut self, place: usize, factor: f64, slopes: &[f64]) {
+        let length = self.size * factor;
+        for (place, slope) in (place..).zip(slopes) {
+            self.set(place, self.point[place] - length * slope);
+        }
+    }
+
+    /// Ends a step within the domain.
+    pub(crate) fn end_step(&mut self) {
+        self.project();
+        self.n_done += 1;
+    }
+
+    /// Whether all numbers are finite still.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.squared_norm.is_finite()
+    }
+
+    /// The iterate that was asked for.
+    pub(crate) fn finish(mut self) -> Vec<f64> {
+        let n_done = self.n_done.max(1) as f64;
+        for (value, missed) in self.point.iter_mut().zip(&self.missed) {
+            *value -= missed / n_done;
+        }
+        self.point
+    }
+
+    /// Gives a parameter a value, or the nearest that a box allows.
+    fn set(&mut self, place: usize, value: f64) {
+        let value = match self.domain {
+            Domain::Box(bound) => value.clamp(-bound, bound),
+            Domain::Whole | Domain::Ball(_) => value,
+        };
+        let before = std::mem::replace(&mut self.point[place], value);
+        self.squared_norm += value * value - before * before;
+        if let Some(missed) = self.missed.get_mut(place) {
+            *missed += (value - before) * self.n_done as f64;
+        }
+    }
+
+    /// Goes to the nearest point of a ball; a box is kept to parameter by parameter, as they are set.
+    fn project(&mut self) {
+        let Domain::Ball(radius) = self.domain else { return };
+        // What is no finite number has no nearest point, and is left for the caller to see.
+        if self.squared_norm > radius * radius && self.squared_norm.is_finite() {
+            let factor = radius / self.squared_norm.sqrt();
+            for place in 0..self.point.len() {
+                self.set(place, factor * self.point[place]);
+            }
+            // Afresh, so that rounding does not add up.
+            self.squared_norm = squared_norm(&self.point);
+        }
+    }
+}
+
+fn squared_norm(point: &[f64]) -> f64 {
+    point.iter().map(|value| value * value).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    /// The iterates of steps along these gradients, and what the descent ends with.
+    fn descend(settings: &Sgd, start: &[f64], gradients: &[[f64; 2]]) -> (Vec<Vec<f64>>, Vec<f64>) {
+        let mut descent = Descent::new(settings, start.to_vec(), 4.0);
+        let mut iterates = Vec::new();
+        for gradient in gradients {
+            descent.begin_step();
+            descent.descend(0, 2.0, gradient);
+            descent.end_step();
+            assert!(descent.is_finite());
+            iterates.push(descent.point().to_vec());
+        }
+        (iterates, descent.finish())
+    }
+
+    fn assert_close(got: &[f64], expected: &[f64]) {
+        assert_eq!(got.len(), expected.len());
+        for (got, expected) in got.iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-12, "{got} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn steps_are_as_long_as_the_theorem_has_them() {
+        // k = 4, t = 1 and 4, and a gradient of 2.
+        for (steps, scale, first, fourth) in [
+            (Steps::OverSoft, 1.0, 1.0, 0.5),
+            (Steps::OverSurrogate, 1.0, 0.5, 0.25),
+            (Steps::OverSurrogate, 3.0, 1.5, 0.75),
+            (Steps::Given, 0.1, 0.2, 0.1),
+        ] {
+            let settings = Sgd { steps, scale, ..Sgd::default() };
+            let (iterates, _) = descend(&settings, &[0.0; 2], &[[1.0, 0.0]; 4]);
+            assert_close(&iterates[0], &[-first, 0.0]);
+            assert_close(&[iterates[2][0] - iterates[3][0]], &[fourth]);
+        }
+    }
+
+    #[test]
+    fn a_step_ends_at_the_nearest_point_of_the_domain() {
+        let steps = Steps::Given;
+        let ball = Sgd { domain: Domain::Ball(5.0), steps, ..Sgd::default() };
+        let (iterates, _) = descend(&ball, &[0.0; 2], &[[-3.0, -4.0], [1.0, 0.0]]);
+        assert_close(&iterates[0], &[3.0, 4.0]); // from (6, 8)
+        assert_close(&iterates[1], &[3.0 - 2.0_f64.sqrt(), 4.0]); // and no further: that is inside
+        let in_box = Sgd { domain: Domain::Box(5.0), steps, ..Sgd::default() };
+        let (iterates, _) = descend(&in_box, &[0.0; 2], &[[-3.0, -2.0], [9.0, 0.0]]);
+        assert_close(&iterates[0], &[5.0, 4.0]); // from (6, 4)
+        assert_close(&iterates[1], &[-5.0, 4.0]);
+    }
+
+    #[test]
+    fn a_start_outside_the_domain_is_brought_into_it() {
+        let start = vec![6.0, -8.0];
+        for (domain, expected) in
+            [(Domain::Whole, [6.0, -8.0]), (Domain::Ball(5.0), [3.0, -4.0]), (Domain::Box(7.0), [6.0, -7.0])]
+        {
+            let descent = Descent::new(&Sgd { domain, ..Sgd::default() }, start.clone(), 1.0);
+            assert_close(descent.point(), &expected);
+        }
+    }
+
+    #[test]
+    fn the_mean_is_that_of_all_iterates() {
+        let gradients: Vec<[f64; 2]> =
+            (0..50).map(|t| [(0.7 * f64::from(t)).sin(), if t % 3 == 0 { 1.5 } else { 0.0 }]).collect();
+        for domain in [Domain::Whole, Domain::Ball(1.1), Domain::Box(0.8)] {
+            let settings = Sgd { domain, iterate: Iterate::Average, ..Sgd::default() };
+            let (iterates, mean) = descend(&settings, &[0.3, 2.0], &gradients);
+            let sums = [0, 1].map(|place| iterates.iter().map(|iterate| iterate[place]).sum::<f64>());
+            assert_close(&mean, &sums.map(|sum| sum / 50.0));
+        }
+    }
+
+    #[test]
+    fn says_when_numbers_run_away() {
+        for domain in [Domain::Whole, Domain::Ball(1.0)] {
+            let mut descent = Descent::new(&Sgd { domain, ..Sgd::default() }, vec![0.0; 2], 1.0);
+            descent.begin_step();
+            descent.descend(0, 1e200, &[1.0, 0.0]);
+            descent.end_step();
+            assert!(!descent.is_finite());
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_size() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let scale = Sgd { scale: bad, ..Sgd::default() };
+            let ball = Sgd { domain: Domain::Ball(bad), ..Sgd::default() };
+            let in_box = Sgd { domain: Domain::Box(bad), ..Sgd::default() };
+            for (settings, expected) in
+                [(scale, "scale of steps"), (ball, "radius of the domain"), (in_box, "bound of the domain")]
+            {
+                let refused = settings.check().unwrap_err();
+                assert!(matches!(refused, Error::Setting { name, .. } if name == expected), "{refused}");
+            }
+        }
+        assert_eq!(Sgd::default().check(), Ok(()));
+    }
+}
