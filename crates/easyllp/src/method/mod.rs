@@ -1,4 +1,21 @@
 //! TRAIN: LLP methods, one a file. A method knows bags and labels; it knows nothing of models or optimisers.
+//!
+//! | name | what it does | bags made | models | classes | cost a row | from |
+//! |---|---|---|---|---|---|---|
+//! | `easyllp` | any loss on corrected targets, unbiased for rows | at random | any | any | C | Busa-Fekete et al. 2023 |
+//! | `easyllp-sgd` | one pass over the bags, a projected step on one row of each | at random | linear, convex loss | any | 1/k of an epoch in all | Busa-Fekete et al. 2023, Algorithm 1 |
+//! | `event` | labels of rows, as bags of one, to compare with | of one row | any | any | C | full supervision |
+//! | `naive` | each row towards its bag's proportion, to compare with | in any way, but what is learnt is biased | any | any | C | Busa-Fekete et al. 2023 |
+//! | `label-generation` | labels that match counts and agree best with the model, in every step | in any way | any, log odds | any; exact transport | log k, C² log k for several classes | Dulac-Arnold et al. 2019 |
+//! | `proportion-matching` | a bag's mean prediction towards its proportion | in any way | any, log odds | any | C | Ardehali & Culotta 2017 |
+//! | `debiased-square` | squared error of a bag's mean prediction, less what bags add to that of rows | at random | any, log odds | any | C | Li et al. 2024 |
+//! | `count-likelihood` | the likelihood of a bag's count under independent rows | at random, or by features that the model sees | any, log odds | any; each against the rest | k C, less for large bags | Poisson-binomial likelihood |
+//! | `llp-em` | labels as probable as the counts make them, the model of these, and so on | at random, or by features that the model sees | linear, log odds | any; approximate for several | k C a round, less for large bags | Dempster, Laird & Rubin 1977 |
+//! | `mean-map` | class means from bag means by least squares | at random | linear, log odds | any | C | Quadrianto et al. 2008 |
+//! | `laplacian-mean-map` | class means that differ between bags, but little between bags that are alike | at random, or alike where features are alike | linear, log odds | any | C, and once about 10⁵/k | Patrini et al. 2014 |
+//! | `alternating-mean-map` | from the mean map on, labels that match counts and the model of these, in turn | at random | linear, log odds | any; exact transport | log k a round, C² log k for several classes | Patrini et al. 2014 |
+//!
+//! k: rows in a bag, C: classes. The cost is a row's in an epoch, beyond the model's own. *Log odds*: with logistic or softmax loss.
 
 mod alternating_mean_map;
 mod assignment;

@@ -2,8 +2,8 @@
 
 use crate::simulation::normal;
 use easyllp::method::{
-    AlternatingMeanMap, Alternation, BagObjective, Batches, CountLikelihood, DebiasedSquare, Distance, Draw,
-    EasyLlpByBag, LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, Naive, ProportionMatching,
+    About, AlternatingMeanMap, Alternation, BagObjective, Batches, CountLikelihood, DebiasedSquare, Distance,
+    Draw, EasyLlpByBag, LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, Naive, ProportionMatching, Serves,
 };
 use easyllp::model::Hidden;
 use easyllp::{
@@ -401,12 +401,23 @@ fn refuses_what_it_cannot_train() {
     assert!(matches!(fit(&trainer(1), LossName::Logistic, &more_rows), Error::Shape { .. }));
 }
 
+/// The list of names, what the program says of them and the documentation's table are one.
 #[test]
 fn names_are_told_and_read() {
+    let documentation = include_str!("../../src/method/mod.rs");
     for name in MethodName::ALL {
+        let About { what, bags, models, classes, cost, reference } = name.about();
+        let models = match models {
+            Serves::Any => "any",
+            Serves::LogOdds => "any, log odds",
+            Serves::LinearLogOdds => "linear, log odds",
+            Serves::LinearConvex => "linear, convex loss",
+        };
+        let line =
+            format!("//! | `{name}` | {what} | {bags} | {models} | {classes} | {cost} | {reference} |\n");
+        assert!(documentation.contains(&line), "{line}");
         assert_eq!(name.to_string().parse::<MethodName>().unwrap(), name);
         let error = "nothing".parse::<MethodName>().unwrap_err().to_string();
         assert!(error.contains(name.as_str()), "{error}");
-        assert!(!name.about().what.is_empty() && !name.about().reference.is_empty());
     }
 }
