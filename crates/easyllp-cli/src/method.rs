@@ -24,8 +24,8 @@ pub(crate) struct MethodArgs {
     #[arg(long, value_name = "WEIGHTS", value_parser = parse_weights)]
     bag_weights: Option<BagWeights>,
 
-    /// easyllp, easyllp-sgd: proportions as they are (soft, the default), or a label drawn from them for each row, once or in every
-    /// epoch
+    /// easyllp, easyllp-sgd: correct proportions as they are (soft, the default), or a surrogate label drawn from them for each row,
+    /// once or afresh in every epoch
     #[arg(long, value_enum, value_name = "TARGETS")]
     targets: Option<DrawName>,
 
@@ -34,7 +34,7 @@ pub(crate) struct MethodArgs {
     batches: Option<BatchesName>,
 
     /// easyllp, with --label: deal rows anew into bags of this size in every epoch
-    #[arg(long, value_name = "SIZE", value_parser = parse_count, requires = "label")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_count)]
     rebag: Option<NonZeroUsize>,
 
     /// easyllp-sgd: where weights are kept: whole (anywhere, the default), ball:RADIUS or box:BOUND
@@ -69,8 +69,8 @@ pub(crate) struct MethodArgs {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum DrawName {
     Soft,
-    Drawn,
-    DrawnAnew,
+    Surrogate,
+    FreshSurrogate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -128,7 +128,7 @@ impl MethodArgs {
     pub(crate) fn sgd(&self, scale: Option<f64>) -> Sgd {
         let (labels, steps) = match self.targets {
             None | Some(DrawName::Soft) => (Labels::Soft, Steps::OverSoft),
-            Some(DrawName::Drawn | DrawName::DrawnAnew) => (Labels::Surrogate, Steps::OverSurrogate),
+            Some(DrawName::Surrogate | DrawName::FreshSurrogate) => (Labels::Surrogate, Steps::OverSurrogate),
         };
         let iterate = match self.iterate {
             None | Some(IterateName::Last) => Iterate::Last,
@@ -137,9 +137,16 @@ impl MethodArgs {
         Sgd { labels, steps, scale: scale.unwrap_or(1.0), domain: self.domain.unwrap_or_default(), iterate }
     }
 
-    /// What the method is told; an option that it does not know of is refused.
-    pub(crate) fn options(&self, seed: u64) -> Result<MethodOptions> {
+    /// What the method is told; an option that it does not know of is refused, and so are bags where labels of rows are needed.
+    pub(crate) fn options(&self, seed: u64, has_labels: bool) -> Result<MethodOptions> {
         self.check()?;
+        let needs_labels =
+            [(self.method == MethodName::Event, "--method event"), (self.rebag.is_some(), "--rebag")];
+        for (_, option) in needs_labels.into_iter().filter(|(needs, _)| *needs && !has_labels) {
+            return Err(misuse(&format!(
+                "{option} needs labels of the rows: give --label in the place of reports"
+            )));
+        }
         let usual = MethodOptions::default();
         Ok(MethodOptions {
             correction: match self.prior {
@@ -148,8 +155,8 @@ impl MethodArgs {
             },
             draw: match self.targets {
                 None | Some(DrawName::Soft) => Draw::Never,
-                Some(DrawName::Drawn) => Draw::Once { seed },
-                Some(DrawName::DrawnAnew) => Draw::EveryEpoch { seed },
+                Some(DrawName::Surrogate) => Draw::Once { seed },
+                Some(DrawName::FreshSurrogate) => Draw::EveryEpoch { seed },
             },
             batches: if self.is_by_bags() { Batches::Bags } else { Batches::Rows },
             rebag: self.rebag.map(NonZeroUsize::get),
@@ -199,10 +206,15 @@ impl MethodArgs {
                 )));
             }
         }
-        let is_drawn = matches!(self.targets, Some(DrawName::Drawn | DrawName::DrawnAnew));
+        let is_drawn = matches!(self.targets, Some(DrawName::Surrogate | DrawName::FreshSurrogate));
         if is_drawn && (self.is_by_bags() || self.rebag.is_some()) {
             return Err(misuse(
                 "labels are drawn for minibatches of rows, without --batches bags and --rebag",
+            ));
+        }
+        if self.is_by_bags() && self.bag_weights.is_some_and(|weights| weights != BagWeights::Equal) {
+            return Err(misuse(
+                "--batches bags weighs bags equally: --bag-weights is for minibatches of rows",
             ));
         }
         if self.rebag.is_some() && self.is_by_bags() {

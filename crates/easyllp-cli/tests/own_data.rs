@@ -225,7 +225,7 @@ fn every_listed_method_trains() {
     // What methods leave open.
     for rest in [
         format!("{files} --epochs 3 --lr 0.01 --batches bags"),
-        format!("{files} --epochs 3 --lr 0.01 --targets drawn-anew --bag-weights size"),
+        format!("{files} --epochs 3 --lr 0.01 --targets fresh-surrogate --bag-weights size"),
         format!("{labelled} --epochs 3 --lr 0.01 --rebag 8"),
         format!("{files} --method label-generation --epsilon 0.5 --epochs 3 --lr 0.01"),
         format!("{files} --method proportion-matching --distance squared --epochs 3 --lr 0.01"),

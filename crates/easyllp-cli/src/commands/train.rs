@@ -147,8 +147,8 @@ pub(super) const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
+    let options = args.method.options(args.seed, args.label.is_some())?;
     let plan = Plan::new(args)?;
-    let options = args.method.options(args.seed)?;
     let Data { features, bags, classes, image } = match &args.label {
         Some(label) => args.data.load_labelled(label, &args.positive)?,
         None => args.data.load()?,

@@ -20,6 +20,7 @@ mod sort;
 mod sums;
 mod tile;
 mod vector;
+mod widened;
 
 pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
@@ -36,6 +37,7 @@ pub(crate) use pool::{Pool, Summary};
 pub(crate) use product::{Onto, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
+pub(crate) use widened::{add_dots, add_weighed_lines};
 
 /// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
 /// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.

@@ -5,7 +5,7 @@
 //! on the number of threads.
 
 use super::{LinearModel, Model};
-use crate::kernel::{Onto, product};
+use crate::kernel::{Onto, add_dots, add_weighed_lines, product};
 use crate::loss::TrainingLoss;
 use crate::rows::Rows;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
@@ -61,6 +61,14 @@ impl Objective<'_, '_> {
 
     /// The sum of the losses of a few rows, and its gradient.
     fn chunk(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
+        match self.model.n_scores() {
+            1 => self.chunk_of_one_score(members, point),
+            _ => self.chunk_by_products(members, point),
+        }
+    }
+
+    /// The same of any model.
+    fn chunk_by_products(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
         let (n_dense, n_scores) = self.model.weights().dim();
         let (weights, intercept, table) = cut(point, n_dense, n_scores);
         let mut buffer = self.rows.buffer(members.len());
@@ -106,6 +114,42 @@ impl Objective<'_, '_> {
         }
         (sum, gradient)
     }
+
+    /// The same of a model with one score, which needs no matrix product: rows are read once, and stay in the cache until they are added
+    /// to the gradient.
+    fn chunk_of_one_score(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
+        /// Rows that are in the cache at a time.
+        const STRETCH: usize = 32;
+        let n_dense = self.rows.n_dense();
+        let (weights, intercept, table) = cut(point, n_dense, 1);
+        let mut buffer = self.rows.buffer(STRETCH);
+        let (mut scores, mut slopes) = ([0.0; STRETCH], [0.0; STRETCH]);
+        let (mut sum, mut gradient) = (0.0, vec![0.0; point.len()]);
+        for members in members.chunks(STRETCH) {
+            let batch = self.rows.gather(members, &mut buffer);
+            let dense = batch.dense.to_slice().expect("a buffer is contiguous");
+            let (scores, slopes) = (&mut scores[..members.len()], &mut slopes[..members.len()]);
+            scores.fill(intercept[0]);
+            add_dots(dense, weights, scores);
+            for (score, ids) in scores.iter_mut().zip(batch.categories.rows()) {
+                *score += self.model.lines(ids).map(|line| table[line as usize]).sum::<f64>();
+            }
+            for ((&row, score), slope) in members.iter().zip(&*scores).zip(&mut *slopes) {
+                let target = f64::from(self.targets[[row as usize, 0]]);
+                sum += self.loss.corrected(&[*score], &[target], std::slice::from_mut(slope));
+            }
+            let (of_weights, rest) = gradient.split_at_mut(n_dense);
+            let (of_intercept, of_table) = rest.split_at_mut(1);
+            add_weighed_lines(dense, slopes, of_weights);
+            for (slope, ids) in slopes.iter().zip(batch.categories.rows()) {
+                of_intercept[0] += slope;
+                for line in self.model.lines(ids) {
+                    of_table[line as usize] += slope;
+                }
+            }
+        }
+        (sum, gradient)
+    }
 }
 
 /// Weights, intercept and categories, as they lie one after the other.
@@ -134,6 +178,34 @@ mod tests {
     use super::*;
     use crate::loss::LossName;
     use ndarray::array;
+
+    /// Products of matrices are the oracle of sums row by row.
+    #[test]
+    fn one_score_needs_no_products() {
+        let dense =
+            Array2::from_shape_fn((100, 37), |(row, column)| ((row * 37 + column) as f32 * 0.3).sin());
+        let ids = Array2::from_shape_fn((100, 2), |(row, field)| u32::from((row + field) % 3 == 0));
+        let rows = Rows::new(dense, ids, vec![2, 2]).unwrap();
+        let targets = Array2::from_shape_fn((100, 1), |(row, _)| (row as f32).cos() * 3.0);
+        let model = LinearModel::for_rows(&rows, 2).unwrap();
+        let point: Vec<f64> = (0..model.parameters().len()).map(|i| (0.7 * i as f64).sin()).collect();
+        let loss = LossName::Logistic.training().unwrap();
+        let members: Vec<u32> = (0..100).rev().filter(|row| row % 7 != 0).collect();
+        let objective = Objective {
+            model: &model,
+            rows: &rows,
+            members: members.clone(),
+            targets: targets.view(),
+            loss,
+            l2: 0.3,
+        };
+        let (value, gradient) = objective.chunk_of_one_score(&members, &point);
+        let (expected, of_products) = objective.chunk_by_products(&members, &point);
+        assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+        for (slope, expected) in gradient.iter().zip(&of_products) {
+            assert!((slope - expected).abs() < 1e-9, "{slope} {expected}");
+        }
+    }
 
     #[test]
     fn the_gradient_equals_finite_differences() {
