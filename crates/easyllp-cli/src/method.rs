@@ -140,9 +140,8 @@ impl MethodArgs {
     /// What the method is told; an option that it does not know of is refused, and so are bags where labels of rows are needed.
     pub(crate) fn options(&self, seed: u64, has_labels: bool) -> Result<MethodOptions> {
         self.check()?;
-        let needs_labels =
-            [(self.method == MethodName::Event, "--method event"), (self.rebag.is_some(), "--rebag")];
-        for (_, option) in needs_labels.into_iter().filter(|(needs, _)| *needs && !has_labels) {
+        if !has_labels && (self.method == MethodName::Event || self.rebag.is_some()) {
+            let option = if self.rebag.is_some() { "--rebag" } else { "--method event" };
             return Err(misuse(&format!(
                 "{option} needs labels of the rows: give --label in the place of reports"
             )));
