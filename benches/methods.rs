@@ -9,8 +9,8 @@
 //! `methods penalty FOLDER [SEEDS]` brings linear models of easyllp and mean-map to their optimum, with the penalty that held-out bags
 //! choose.
 //!
-//! `methods speed` prints the time of an epoch of `cnn:mnist`, over that of `event`; trainings take turns, and medians count. Then the
-//! seconds that a linear model of mean-map takes to its optimum, targets included.
+//! `methods speed` prints the time of an epoch of `cnn:mnist`, over that of `event`; trainings take turns, and medians count.
+//! `methods mean-map` prints the seconds that it takes to its optimum, targets included.
 
 use easyllp::bagging::{Sizes, Split, random, split};
 use easyllp::method::{Batches, Draw};
@@ -45,12 +45,14 @@ struct Way {
     options: MethodOptions,
     /// Accuracies are of models after each epoch; such a method goes a round in it.
     is_by_rounds: bool,
+    /// Whether weights are averaged.
+    average: bool,
 }
 
 impl Way {
     fn plain(method: MethodName) -> Self {
         let is_by_rounds = matches!(method, MethodName::LlpEm | MethodName::AlternatingMeanMap);
-        Self { name: method.as_str(), method, options: MethodOptions::default(), is_by_rounds }
+        Self { name: method.as_str(), method, options: MethodOptions::default(), is_by_rounds, average: true }
     }
 
     fn with(name: &'static str, method: MethodName, options: MethodOptions) -> Self {
@@ -78,7 +80,8 @@ fn main() -> Result<()> {
         }
         Some("penalty") => penalties(&task("linear", 2)?, folder(), seeds),
         Some("speed") => speed(&task("cnn:mnist", 2)?),
-        _ => panic!("linear, network, digits, penalty or speed"),
+        Some("mean-map") => mean_map(&task("linear", 2)?),
+        _ => panic!("linear, network, digits, penalty, speed or mean-map"),
     }
 }
 
@@ -114,6 +117,9 @@ fn linear_ways() -> Vec<Way> {
         MethodOptions { draw, ..MethodOptions::default() },
     ));
     ways.push(by_bags());
+    let mut plain = Way::plain(MethodName::EasyLlp);
+    (plain.name, plain.average) = ("easyllp, weights not averaged", false);
+    ways.push(plain);
     ways
 }
 
@@ -261,7 +267,10 @@ fn accuracies(
     } else {
         (way.options.clone(), epochs)
     };
-    let trainer = Trainer { optimizer: Optimizer::Adam(Adam { epochs: per_round, ..Adam::default() }), seed };
+    let trainer = Trainer {
+        optimizer: Optimizer::Adam(Adam { epochs: per_round, average: way.average, ..Adam::default() }),
+        seed,
+    };
     let lesson = Lesson { method: way.method, options, bags: train, loss };
     let mut model = build(task, seed)?;
     let mut watch = |_| ControlFlow::Continue(());
@@ -380,7 +389,14 @@ fn speed(task: &Task) -> Result<()> {
             println!("| {size} | {} | {:.0} | {:.2} |", way.name, 1e3 * time, time / of_event);
         }
     }
-    println!("\n| k | mean-map, seconds | iterations |\n|---|---|---|");
+    Ok(())
+}
+
+/// Time of a mean map, targets and all.
+#[expect(clippy::print_stdout, reason = "the result")]
+fn mean_map(task: &Task) -> Result<()> {
+    let loss = LossName::Logistic.training()?;
+    println!("| k | mean-map, seconds | iterations |\n|---|---|---|");
     let way = Way::plain(MethodName::MeanMap);
     for size in [2, 64, 1024] {
         let bags = deal(task, &way, size, 1)?;

@@ -142,6 +142,17 @@ impl<'a> Rows<'a> {
         buffer.batch(rows.len())
     }
 
+    /// The named rows, in that order and line after line; a copy of them in the buffer, unless they lie so already.
+    pub(crate) fn at<'b>(&'b self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
+        let is_stretch = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        match rows.first() {
+            Some(&first) if is_stretch && self.dense.is_standard_layout() => {
+                self.batch(first as usize..first as usize + rows.len())
+            }
+            _ => self.gather(rows, buffer),
+        }
+    }
+
     /// Copies the dense features of the named rows, in that order.
     pub(crate) fn gather_dense(&self, rows: &[u32], to: ArrayViewMut2<f32>) {
         gather_lines(&self.dense.view(), rows, to);

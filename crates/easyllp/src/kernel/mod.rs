@@ -37,7 +37,7 @@ pub(crate) use pool::{Pool, Summary};
 pub(crate) use product::{Onto, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
-pub(crate) use widened::{add_dots, add_weighed_lines};
+pub(crate) use widened::{add_dots, add_weighed_lines, dot};
 
 /// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
 /// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.

@@ -1,4 +1,4 @@
-//! Sums in `f64` over `f32` features, without a copy of the features in `f64`.
+//! Sums in `f64`, also over `f32` features without a copy of them in `f64`.
 
 #![expect(clippy::inline_always, reason = "a loop is only vectorised with all of its body in it")]
 
@@ -32,6 +32,27 @@ fn add_dots_loop(lines: &[f32], weights: &[f64], out: &mut [f64]) {
         let of_rest: f64 = rest.map(|(&value, factor)| f64::from(value) * factor).sum();
         *out += sums.iter().sum::<f64>() + of_rest;
     }
+}
+
+/// The dot product of two vectors of a length.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    vectorised(
+        #[inline(always)]
+        || dot_loop(a, b),
+    )
+}
+
+#[inline(always)]
+fn dot_loop(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (first, second) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = first.remainder().iter().zip(second.remainder()).map(|(a, b)| a * b).sum();
+    for (first, second) in first.zip(second) {
+        for lane in 0..LANES {
+            sums[lane] += first[lane] * second[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// Adds each line times its factor to `out`, which is as long as a line.
@@ -95,7 +116,10 @@ mod tests {
                     let expected = -0.5 + (0..n_lines).map(|line| at(line, place) * factors[line]).sum::<f64>();
                     prop_assert!((sum - expected).abs() < 1e-12 * (1.0 + n_lines as f64));
                 }
-                let of_arch: Vec<u64> = dots.iter().chain(&sums).map(|value| value.to_bits()).collect();
+                let norm = arch.dispatch(#[inline(always)] || dot_loop(&weights, &weights));
+                let expected: f64 = weights.iter().map(|weight| weight * weight).sum();
+                prop_assert!((norm - expected).abs() < 1e-12 * (1.0 + width as f64));
+                let of_arch: Vec<u64> = dots.iter().chain(&sums).chain([&norm]).map(|value| value.to_bits()).collect();
                 prop_assert!(bytes.get_or_insert_with(|| of_arch.clone()) == &of_arch);
             }
         }

@@ -4,6 +4,7 @@
 mod burn;
 mod cnn;
 mod columns;
+mod curvature;
 mod dense;
 mod embedding;
 mod fields;
@@ -19,6 +20,7 @@ pub use self::burn::{BurnModel, BurnScores, BurnTape};
 pub use crate::kernel::Activation;
 pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
 pub use columns::LinearColumns;
+pub(crate) use curvature::Curvature;
 pub use dense::Hidden;
 pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;

@@ -126,8 +126,8 @@ impl Objective<'_, '_> {
         let (mut scores, mut slopes) = ([0.0; STRETCH], [0.0; STRETCH]);
         let (mut sum, mut gradient) = (0.0, vec![0.0; point.len()]);
         for members in members.chunks(STRETCH) {
-            let batch = self.rows.gather(members, &mut buffer);
-            let dense = batch.dense.to_slice().expect("a buffer is contiguous");
+            let batch = self.rows.at(members, &mut buffer);
+            let dense = batch.dense.to_slice().expect("lines of a stretch are contiguous");
             let (scores, slopes) = (&mut scores[..members.len()], &mut slopes[..members.len()]);
             scores.fill(intercept[0]);
             add_dots(dense, weights, scores);

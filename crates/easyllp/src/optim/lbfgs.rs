@@ -5,6 +5,7 @@
 
 use super::check_setting;
 use crate::error::{Error, Result};
+use crate::kernel::dot;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -63,13 +64,18 @@ struct Place {
     gradient: Vec<f64>,
 }
 
+/// Divides a vector by a Hessian.
+pub(crate) type Divide<'d> = &'d dyn Fn(&mut [f64]);
+
 /// Minimises a smooth function from `point`, which ends as the best point found.
 ///
-/// `function` writes the gradient and returns the value; `watch` sees each iteration's number and value.
+/// `function` writes the gradient and returns the value; `watch` sees each iteration's number and value. `divide` divides a vector by
+/// the Hessian as far as that is known beforehand, if it is.
 pub(crate) fn minimise(
     settings: &Lbfgs,
     point: &mut Vec<f64>,
     mut function: impl FnMut(&[f64], &mut [f64]) -> f64,
+    divide: Option<Divide>,
     mut watch: impl FnMut(usize, f64) -> ControlFlow<()>,
 ) -> End {
     let mut at = |point: Vec<f64>| {
@@ -88,16 +94,17 @@ pub(crate) fn minimise(
             end = End::Converged;
             break;
         }
-        let mut direction = descent(&here.gradient, &past);
+        let mut direction = descent(&here.gradient, &past, divide);
         if dot(&direction, &here.gradient) >= 0.0 {
             past.clear();
-            direction = descent(&here.gradient, &past);
+            direction = descent(&here.gradient, &past, divide);
         }
-        // Without a past the direction has no length of its own: begin with a step of one.
-        let first = if past.is_empty() { 1.0 / dot(&direction, &direction).sqrt().max(1e-300) } else { 1.0 };
+        // Without a past and without a Hessian the direction has no length of its own: begin with a step of one.
+        let has_length = !past.is_empty() || divide.is_some();
+        let first = if has_length { 1.0 } else { 1.0 / dot(&direction, &direction).sqrt().max(1e-300) };
         match line_search(&here, &direction, first, &mut at) {
             Ok(next) => {
-                if let Some(pair) = Pair::between(&here, &next) {
+                if let Some(pair) = Pair::between(&here, &next, divide) {
                     if past.len() == settings.memory {
                         past.pop_front();
                     }
@@ -122,20 +129,27 @@ struct Pair {
     step: Vec<f64>,
     change: Vec<f64>,
     curvature: f64,
+    /// What the change, divided by the Hessian that is known, falls short of the step by.
+    scale: f64,
 }
 
 impl Pair {
-    fn between(from: &Place, to: &Place) -> Option<Self> {
+    fn between(from: &Place, to: &Place, divide: Option<Divide>) -> Option<Self> {
         let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
         let step = difference(&to.point, &from.point);
         let change = difference(&to.gradient, &from.gradient);
         let curvature = dot(&step, &change);
-        (curvature > 1e-14 * dot(&change, &change)).then_some(Self { step, change, curvature })
+        let mut divided = change.clone();
+        if let Some(divide) = divide {
+            divide(&mut divided);
+        }
+        let scale = curvature / dot(&change, &divided);
+        (curvature > 1e-14 * dot(&change, &change)).then_some(Self { step, change, curvature, scale })
     }
 }
 
 /// The two-loop recursion: minus the inverse Hessian, as the past suggests it, times the gradient.
-fn descent(gradient: &[f64], past: &VecDeque<Pair>) -> Vec<f64> {
+fn descent(gradient: &[f64], past: &VecDeque<Pair>, divide: Option<Divide>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let mut shares = Vec::with_capacity(past.len());
     for pair in past.iter().rev() {
@@ -143,10 +157,12 @@ fn descent(gradient: &[f64], past: &VecDeque<Pair>) -> Vec<f64> {
         add_scaled(&mut direction, -share, &pair.change);
         shares.push(share);
     }
+    if let Some(divide) = divide {
+        divide(&mut direction);
+    }
     if let Some(last) = past.back() {
-        let scale = last.curvature / dot(&last.change, &last.change);
         for d in &mut direction {
-            *d *= scale;
+            *d *= last.scale;
         }
     }
     for (pair, share) in past.iter().zip(shares.into_iter().rev()) {
@@ -221,10 +237,6 @@ fn between(low: (f64, f64, f64), high: (f64, f64, f64)) -> f64 {
     if share.is_finite() { low.0 + share.clamp(0.1, 0.9) * width } else { middle }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 fn add_scaled(to: &mut [f64], scale: f64, values: &[f64]) {
     to.iter_mut().zip(values).for_each(|(to, value)| *to += scale * value);
 }
@@ -243,7 +255,7 @@ mod tests {
         function: impl FnMut(&[f64], &mut [f64]) -> f64,
     ) -> (Vec<f64>, End) {
         let mut point = start.to_vec();
-        let end = minimise(settings, &mut point, function, |_, _| ControlFlow::Continue(()));
+        let end = minimise(settings, &mut point, function, None, |_, _| ControlFlow::Continue(()));
         (point, end)
     }
 
@@ -299,7 +311,7 @@ mod tests {
             x[0].powi(4)
         };
         let mut seen = 0;
-        let end = minimise(&Lbfgs::default(), &mut point, bowl, |iteration, _| {
+        let end = minimise(&Lbfgs::default(), &mut point, bowl, None, |iteration, _| {
             seen = iteration;
             if iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

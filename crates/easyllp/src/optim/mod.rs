@@ -10,7 +10,7 @@ mod table;
 pub use adam::Adam;
 pub(crate) use adam::AdamState;
 pub use lbfgs::Lbfgs;
-pub(crate) use lbfgs::{End, minimise};
+pub(crate) use lbfgs::{Divide, End, minimise};
 pub(crate) use sgd::Descent;
 pub use sgd::Sgd;
 

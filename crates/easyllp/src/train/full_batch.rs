@@ -5,8 +5,8 @@ use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::{Convexity, TrainingLoss};
 use crate::method::TargetRule;
-use crate::model::{LinearModel, Objective};
-use crate::optim::{End, Lbfgs, minimise};
+use crate::model::{Curvature, LinearModel, Objective};
+use crate::optim::{Divide, End, Lbfgs, minimise};
 use crate::rows::Rows;
 use std::ops::ControlFlow;
 
@@ -34,10 +34,13 @@ pub(super) fn fit(
     };
     let mut epochs = Vec::new();
     let mut point = objective.start();
+    let curvature = Curvature::of(&objective);
+    let divide = curvature.map(|curvature| move |vector: &mut [f64]| curvature.divide(vector));
     let end = minimise(
         settings,
         &mut point,
         |point, gradient| objective.value(point, gradient),
+        divide.as_ref().map(|divide| divide as Divide),
         |epoch, loss| {
             epochs.push(EpochLog { epoch, loss });
             watch(Progress::Epoch(EpochLog { epoch, loss }))

@@ -1,0 +1,165 @@
+//! About how an objective of a linear model bends: what L-BFGS starts from, instead of finding it out step by step.
+//!
+//! The Hessian of the mean loss is Σ_j h_j x_j x_j'/N, with x_j a row and a constant for the intercept, and h_j the loss's second
+//! derivative. Here h is the same for all rows, the sum is over a few of them, and categories do not go with anything else. So
+//! M = h X'X/m + l2 is factored once. Features that differ in scale, or go together as pixels do, then cost no more steps than
+//! others.
+
+use super::Objective;
+use crate::kernel::{Onto, dot, product};
+use crate::link::Link;
+use crate::model::Model;
+use ndarray::{Array2, s};
+
+/// The approximate Hessian, ready to divide by.
+pub(crate) struct Curvature {
+    n_dense: usize,
+    n_scores: usize,
+    /// The Cholesky factor of M for weights and intercept of a score, by rows.
+    factor: Array2<f64>,
+    /// What a category's entry is divided by, one a line of the table.
+    of_lines: Vec<f64>,
+}
+
+impl Curvature {
+    /// Of objectives with no more dense features than it would pay for.
+    pub(crate) fn of(objective: &Objective) -> Option<Self> {
+        const MOST_FEATURES: usize = 1024;
+        /// Rows that are looked at, for each feature.
+        const ROWS_A_FEATURE: usize = 8;
+        let (n_dense, n_scores) = objective.model.weights().dim();
+        if n_dense > MOST_FEATURES {
+            return None;
+        }
+        let bend = match objective.loss.link() {
+            Link::Logit => {
+                let p = 1.0 / objective.targets.ncols().max(2) as f64;
+                p * (1.0 - p)
+            }
+            _ => 2.0,
+        };
+        let every = objective.members.len().div_ceil(ROWS_A_FEATURE * (n_dense + 1));
+        let members: Vec<u32> = objective.members.iter().copied().step_by(every).collect();
+        let share = bend / members.len() as f64;
+        let mut buffer = objective.rows.buffer(members.len());
+        let batch = objective.rows.gather(&members, &mut buffer);
+
+        let mut with_constant = Array2::ones((members.len(), n_dense + 1));
+        with_constant.slice_mut(s![.., ..n_dense]).assign(&batch.dense);
+        let mut gram = Array2::zeros((n_dense + 1, n_dense + 1));
+        product(with_constant.t(), with_constant.view(), Onto::Overwrite, gram.view_mut());
+        let mut matrix = gram.mapv(|value: f32| share * f64::from(value));
+        // Features that are nothing but others' sums would leave a zero to divide by.
+        let ridge = 1e-9 * matrix.diag().sum() / (n_dense + 1) as f64 + f64::MIN_POSITIVE;
+        for (place, value) in matrix.diag_mut().iter_mut().enumerate() {
+            *value += ridge + if place < n_dense { objective.l2 } else { 0.0 };
+        }
+        factorise(&mut matrix);
+
+        let mut of_lines =
+            vec![objective.l2 + ridge; (objective.model.parameters().len() / n_scores) - n_dense - 1];
+        for ids in batch.categories.rows() {
+            for line in objective.model.lines(ids) {
+                of_lines[line as usize] += share;
+            }
+        }
+        Some(Self { n_dense, n_scores, factor: matrix, of_lines })
+    }
+
+    /// M⁻¹ times a vector that is laid out as the parameters are.
+    pub(crate) fn divide(&self, vector: &mut [f64]) {
+        let (n_dense, n_scores) = (self.n_dense, self.n_scores);
+        let mut of_score = vec![0.0; n_dense + 1];
+        for score in 0..n_scores {
+            let places = || (score..(n_dense + 1) * n_scores).step_by(n_scores);
+            of_score.iter_mut().zip(places()).for_each(|(value, place)| *value = vector[place]);
+            solve(&self.factor, &mut of_score);
+            of_score.iter().zip(places()).for_each(|(value, place)| vector[place] = *value);
+        }
+        let table = vector[(n_dense + 1) * n_scores..].chunks_exact_mut(n_scores);
+        for (line, by) in table.zip(&self.of_lines) {
+            for value in line {
+                *value /= by;
+            }
+        }
+    }
+}
+
+/// The Cholesky factor of a positive matrix, in its lower half.
+fn factorise(matrix: &mut Array2<f64>) {
+    let n = matrix.nrows();
+    let values = matrix.as_slice_mut().expect("made by rows");
+    for row in 0..n {
+        let (above, line) = values.split_at_mut(row * n);
+        let line = &mut line[..n];
+        for column in 0..row {
+            let other = &above[column * n..][..=column];
+            line[column] = (line[column] - dot(&line[..column], &other[..column])) / other[column];
+        }
+        let rest = line[row] - dot(&line[..row], &line[..row]);
+        line[row] = rest.max(f64::MIN_POSITIVE).sqrt();
+    }
+}
+
+/// The solution of L L' x = b, in the place of b.
+fn solve(factor: &Array2<f64>, b: &mut [f64]) {
+    let lines = || factor.rows().into_iter().map(|line| line.to_slice().expect("made by rows"));
+    for (row, line) in lines().enumerate() {
+        b[row] = (b[row] - dot(&line[..row], &b[..row])) / line[row];
+    }
+    for (row, line) in lines().enumerate().rev() {
+        b[row] /= line[row];
+        let x = b[row];
+        b[..row].iter_mut().zip(line).for_each(|(b, l)| *b -= x * l);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::LossName;
+    use crate::model::LinearModel;
+    use crate::rows::Rows;
+
+    /// The squared loss bends the same everywhere, and with all rows looked at M is its Hessian, but for pairs of categories: one step of
+    /// Newton's finds the optimum.
+    #[test]
+    fn divides_by_the_hessian() {
+        let dense =
+            Array2::from_shape_fn((30, 4), |(row, column)| ((row * 5 + column * 3) as f32 * 0.7).sin());
+        let rows = Rows::dense(dense).unwrap();
+        for (n_classes, name) in [(2, LossName::Squared), (3, LossName::Squared)] {
+            let model = LinearModel::for_rows(&rows, n_classes).unwrap();
+            let targets =
+                Array2::from_shape_fn((30, model.n_scores()), |(row, c)| ((row + 7 * c) as f32).cos());
+            let objective = Objective {
+                model: &model,
+                rows: &rows,
+                members: (0..30).collect(),
+                targets: targets.view(),
+                loss: name.training().unwrap(),
+                l2: 0.1,
+            };
+            let curvature = Curvature::of(&objective).unwrap();
+            let mut point = objective.start();
+            let mut gradient = vec![0.0; point.len()];
+            objective.value(&point, &mut gradient);
+            curvature.divide(&mut gradient);
+            point.iter_mut().zip(&gradient).for_each(|(value, step)| *value -= step);
+            objective.value(&point, &mut gradient);
+            assert!(gradient.iter().all(|slope| slope.abs() < 1e-6), "{n_classes}: {gradient:?}");
+        }
+    }
+
+    #[test]
+    fn solves_what_it_should() {
+        let a = ndarray::array![[4.0, 2.0, 0.5], [2.0, 3.0, -1.0], [0.5, -1.0, 2.0]];
+        let x = [1.0, -2.0, 0.5];
+        let mut b: Vec<f64> =
+            a.rows().into_iter().map(|line| line.iter().zip(&x).map(|(a, x)| a * x).sum()).collect();
+        let mut factor = a.clone();
+        factorise(&mut factor);
+        solve(&factor, &mut b);
+        assert!(b.iter().zip(&x).all(|(got, expected)| (got - expected).abs() < 1e-12), "{b:?}");
+    }
+}
