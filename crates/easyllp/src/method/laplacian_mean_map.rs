@@ -262,9 +262,9 @@ mod tests {
         let of_labels = Targets::from_labels(&labels, 2).unwrap().values().to_owned();
         let truth = operator(&rows, &of_labels);
         let plain = operator(&rows, &targets(&mut MeanMap::new(&bags)));
-        let laplacian = operator(&rows, &targets(&mut LaplacianMeanMap::new(&bags, &rows, 1.0).unwrap()));
+        let laplacian = operator(&rows, &targets(&mut LaplacianMeanMap::new(&bags, &rows, 0.1).unwrap()));
         let (of_plain, of_laplacian) = ((plain - truth).abs(), (laplacian - truth).abs());
-        assert!(of_laplacian < 0.5 * of_plain, "{truth}: plain {plain}, laplacian {laplacian}");
+        assert!(of_laplacian < 0.6 * of_plain, "{truth}: plain {plain}, laplacian {laplacian}");
     }
 
     #[test]
