@@ -21,7 +21,7 @@ mod estimates;
 mod files;
 /// Malformed input at every constructor.
 mod malformed;
-/// What methods that judge whole bags keep to.
+/// What every method keeps to.
 mod methods;
 /// The paper's one pass of stochastic gradient descent, and its excess risk.
 mod one_pass;
