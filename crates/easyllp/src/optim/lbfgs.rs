@@ -19,7 +19,7 @@ pub struct Lbfgs {
     pub max_iterations: usize,
     /// How many past steps shape the next one.
     pub memory: usize,
-    /// Converged when no entry of the gradient is larger.
+    /// Converged when no entry of the gradient is larger, and no parameter is ten times as far from the optimum as can be told.
     pub tolerance: f64,
 }
 
@@ -90,7 +90,9 @@ pub(crate) fn minimise(
         if end != End::Iterations {
             break;
         }
-        if largest(&here.gradient) <= settings.tolerance {
+        if largest(&here.gradient) <= settings.tolerance
+            && is_near(&here.gradient, settings.tolerance, divide)
+        {
             end = End::Converged;
             break;
         }
@@ -122,6 +124,16 @@ pub(crate) fn minimise(
     }
     *point = here.point;
     end
+}
+
+/// Whether no parameter is further from the optimum than ten times the tolerance, as far as the Hessian is known: where a function
+/// hardly bends, a small gradient alone says little.
+fn is_near(gradient: &[f64], tolerance: f64, divide: Option<Divide>) -> bool {
+    divide.is_none_or(|divide| {
+        let mut step = gradient.to_vec();
+        divide(&mut step);
+        largest(&step) <= 10.0 * tolerance
+    })
 }
 
 /// A step taken, and how the gradient changed along it.
