@@ -9,6 +9,7 @@ mod adam;
 mod buffer;
 #[cfg(feature = "tables")]
 mod bytes;
+mod cholesky;
 mod convolution;
 mod dropout;
 mod logistic;
@@ -28,6 +29,7 @@ pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, square
 pub(crate) use buffer::Buffer;
 #[cfg(feature = "tables")]
 pub(crate) use bytes::places_of;
+pub(crate) use cholesky::{factorise, solve};
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
 pub(crate) use logistic::{logistic_columns, logistic_losses};
@@ -37,7 +39,7 @@ pub(crate) use pool::{Pool, Summary};
 pub(crate) use product::{Onto, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
-pub(crate) use widened::{add_dots, add_weighed_lines, dot};
+pub(crate) use widened::{add_dots, add_scaled, add_weighed_lines, dot};
 
 /// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
 /// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.

@@ -34,6 +34,11 @@ fn add_dots_loop(lines: &[f32], weights: &[f64], out: &mut [f64]) {
     }
 }
 
+/// Adds a vector times a factor.
+pub(crate) fn add_scaled(to: &mut [f64], scale: f64, values: &[f64]) {
+    to.iter_mut().zip(values).for_each(|(to, value)| *to += scale * value);
+}
+
 /// The dot product of two vectors of a length.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     vectorised(

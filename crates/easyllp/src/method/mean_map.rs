@@ -19,6 +19,7 @@ use super::TargetRule;
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::{Error, Result};
+use crate::kernel::{factorise, solve};
 use ndarray::{Array2, Axis};
 
 /// Targets whose mean operator is that of the mean map.
@@ -112,28 +113,14 @@ pub(super) fn write_targets(bags: &Bags, weights: &Array2<f64>, out: &mut Target
     }
 }
 
-/// The solution X of A·X = B for a matrix A that is symmetric and positive (Cholesky).
+/// The solution X of A·X = B for a matrix A that is symmetric and positive.
 pub(super) fn solved(mut a: Array2<f64>, mut b: Array2<f64>) -> Array2<f64> {
-    let n = a.nrows();
-    for column in 0..n {
-        for row in column..n {
-            let known: f64 = (0..column).map(|place| a[[row, place]] * a[[column, place]]).sum();
-            a[[row, column]] = if row == column {
-                (a[[row, column]] - known).max(f64::MIN_POSITIVE).sqrt()
-            } else {
-                (a[[row, column]] - known) / a[[column, column]]
-            };
-        }
-    }
-    for mut line in b.columns_mut() {
-        for row in 0..n {
-            let known: f64 = (0..row).map(|place| a[[row, place]] * line[place]).sum();
-            line[row] = (line[row] - known) / a[[row, row]];
-        }
-        for row in (0..n).rev() {
-            let known: f64 = (row + 1..n).map(|place| a[[place, row]] * line[place]).sum();
-            line[row] = (line[row] - known) / a[[row, row]];
-        }
+    factorise(&mut a, f64::MIN_POSITIVE);
+    let mut of_column = vec![0.0; b.nrows()];
+    for mut column in b.columns_mut() {
+        of_column.iter_mut().zip(&column).for_each(|(to, value)| *to = *value);
+        solve(&a, &mut of_column);
+        column.iter_mut().zip(&of_column).for_each(|(to, value)| *to = *value);
     }
     b
 }

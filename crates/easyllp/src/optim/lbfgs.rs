@@ -5,7 +5,7 @@
 
 use super::check_setting;
 use crate::error::{Error, Result};
-use crate::kernel::dot;
+use crate::kernel::{add_scaled, dot};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -247,10 +247,6 @@ fn between(low: (f64, f64, f64), high: (f64, f64, f64)) -> f64 {
     let cubic = high.0 - width * (high.2 + root - bend) / (high.2 - low.2 + 2.0 * root);
     let share = (cubic - low.0) / width;
     if share.is_finite() { low.0 + share.clamp(0.1, 0.9) * width } else { middle }
-}
-
-fn add_scaled(to: &mut [f64], scale: f64, values: &[f64]) {
-    to.iter_mut().zip(values).for_each(|(to, value)| *to += scale * value);
 }
 
 fn largest(values: &[f64]) -> f64 {

@@ -8,6 +8,7 @@ use crate::bags::Bags;
 use crate::classes::{columns, n_columns};
 use crate::correction::{Correction, check_drawable, draw_class};
 use crate::error::{Error, Result, check_length};
+use crate::kernel::add_scaled;
 use crate::loss::{Convexity, TrainingLoss};
 use crate::model::{LinearModel, Model};
 use crate::optim::sgd::Labels;
@@ -164,10 +165,6 @@ impl<'s> RowStep<'s> {
         descent.end_step();
         value
     }
-}
-
-fn add_scaled(to: &mut [f64], scale: f64, values: &[f64]) {
-    to.iter_mut().zip(values).for_each(|(to, value)| *to += scale * value);
 }
 
 #[cfg(test)]
