@@ -1,18 +1,14 @@
 //! Arrow's arrays, batch after batch, into columns that an encoder understands.
 
+use super::cells::{Coded, NoSuchForm, add_numbers, coded, each_text};
 use super::source::{Kind, ReadAs};
 use super::{Column, HashedText};
 use crate::error::{Error, Result};
-use crate::kernel::vectorised;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::NullBuffer;
-use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::DataType;
 use ndarray::Array2;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// A column that grows by arrays.
 pub(super) struct ColumnBuilder {
@@ -62,53 +58,29 @@ impl ColumnBuilder {
     /// Adds the rows of an array.
     pub(super) fn extend(&mut self, array: &ArrayRef) -> Result<()> {
         let name = &self.name;
-        let unreadable =
-            |error: ArrowError| Error::UnreadableColumn { column: name.clone(), found: error.to_string() };
+        let unreadable = |found: NoSuchForm| Error::UnreadableColumn { column: name.clone(), found };
         match &mut self.so_far {
             SoFar::Lists { entries, width } => lists(name, array, entries, width),
             SoFar::Hashed(text) => hash(array, text).map_err(unreadable),
             SoFar::Text(dictionary) => {
-                let text = cast(array, &DataType::Utf8).map_err(unreadable)?;
-                text.as_string::<i32>().iter().for_each(|value| dictionary.add(value.unwrap_or_default()));
-                Ok(())
+                each_text(array, &mut |cell| dictionary.add(cell.unwrap_or_default())).map_err(unreadable)
             }
             SoFar::Numbers(numbers) if self.kind == Kind::Text => {
-                let text = cast(array, &DataType::Utf8).map_err(unreadable)?;
-                for cell in text.as_string::<i32>() {
+                let mut unread: Option<Error> = None;
+                let mut read = |cell: Option<&str>| {
+                    let cell = cell.unwrap_or_default();
+                    let number = if cell.is_empty() { Ok(f64::NAN) } else { cell.trim().parse() };
                     let row = numbers.len();
-                    numbers.push(match cell {
-                        None | Some("") => f64::NAN,
-                        Some(cell) => cell.trim().parse().map_err(|_| Error::NotANumber {
-                            column: name.clone(),
-                            row,
-                            value: cell.into(),
-                        })?,
-                    });
-                }
-                Ok(())
+                    numbers.push(number.unwrap_or_else(|_| {
+                        let found = Error::NotANumber { column: name.clone(), row, value: cell.into() };
+                        unread.get_or_insert(found);
+                        f64::NAN
+                    }));
+                };
+                each_text(array, &mut read).map_err(unreadable)?;
+                unread.map_or(Ok(()), Err)
             }
-            SoFar::Numbers(numbers) => {
-                let is_time = self.kind == Kind::Time;
-                let array = if is_time { microseconds(array) } else { Ok(Arc::clone(array)) };
-                let array = array.and_then(|array| cast(&array, &DataType::Float64)).map_err(unreadable)?;
-                let array = array.as_primitive::<Float64Type>();
-                let start = numbers.len();
-                numbers.extend_from_slice(array.values());
-                let numbers = &mut numbers[start..];
-                if is_time {
-                    // Seconds since 1970, or since midnight.
-                    for number in &mut *numbers {
-                        *number /= 1e6;
-                    }
-                }
-                if let Some(is_there) = array.nulls() {
-                    vectorised(
-                        #[inline(always)]
-                        || mark_missing(numbers, is_there),
-                    );
-                }
-                Ok(())
-            }
+            SoFar::Numbers(numbers) => add_numbers(array, |number| number, numbers).map_err(unreadable),
         }
     }
 
@@ -144,56 +116,31 @@ impl Dictionary {
     }
 }
 
-/// Puts NaN where no number is.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
-fn mark_missing(numbers: &mut [f64], is_there: &NullBuffer) {
-    let bits = is_there.inner().bit_chunks();
-    for (numbers, bits) in numbers.chunks_mut(64).zip(bits.iter_padded()) {
-        for (place, number) in numbers.iter_mut().enumerate() {
-            *number = if bits >> place & 1 == 1 { *number } else { f64::NAN };
-        }
-    }
-}
-
-fn microseconds(array: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
-    let timestamp = DataType::Timestamp(TimeUnit::Microsecond, None);
-    let of_time = [timestamp, DataType::Time64(TimeUnit::Microsecond)];
-    let as_type = of_time.iter().find(|data_type| arrow_cast::can_cast_types(array.data_type(), data_type));
-    let micros = as_type.map_or_else(|| Ok(Arc::clone(array)), |data_type| cast(array, data_type))?;
-    cast(&micros, &DataType::Int64)
-}
-
-fn hash(array: &ArrayRef, text: &mut HashedText) -> std::result::Result<(), ArrowError> {
+fn hash(array: &ArrayRef, text: &mut HashedText) -> std::result::Result<(), NoSuchForm> {
     match array.data_type() {
         DataType::Utf8 => text.extend(array.as_string::<i32>().iter().map(Option::unwrap_or_default)),
         DataType::Utf8View => text.extend(array.as_string_view().iter().map(Option::unwrap_or_default)),
-        DataType::Dictionary(_, values) if Kind::of(values) == Some(Kind::Text) => {
-            let plain = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-            let array = cast(array, &plain)?;
-            let array = array.as_dictionary::<Int32Type>();
-            let values: Vec<&str> =
-                array.values().as_string::<i32>().iter().map(Option::unwrap_or_default).collect();
-            let place = |key: Option<i32>| key.and_then(|key| usize::try_from(key).ok());
-            text.extend_coded(&values, array.keys().iter().map(place));
+        DataType::Dictionary(..) => {
+            let Coded { values, places } = coded(array)?;
+            let values: Vec<&str> = values.iter().map(|value| value.as_deref().unwrap_or_default()).collect();
+            text.extend_coded(&values, places.into_iter());
         }
         _ => {
-            let plain = cast(array, &DataType::Utf8)?;
-            text.extend(plain.as_string::<i32>().iter().map(Option::unwrap_or_default));
+            let mut text = text.adding();
+            each_text(array, &mut |cell| text.push(cell.unwrap_or_default()))?;
         }
     }
     Ok(())
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "features are f32")]
 fn lists(name: &str, array: &ArrayRef, all: &mut Vec<f32>, width: &mut usize) -> Result<()> {
     let unreadable = |found: String| Error::UnreadableColumn { column: name.into(), found };
     let lists = array.as_fixed_size_list();
     *width = usize::try_from(lists.value_length()).unwrap_or(0);
-    let entries = cast(lists.values(), &DataType::Float32).map_err(|error| unreadable(error.to_string()))?;
-    if lists.null_count() + entries.null_count() > 0 {
+    let entries = lists.values().slice(lists.value_offset_at(0), lists.len() * *width);
+    if lists.null_count() + entries.logical_null_count() > 0 {
         return Err(unreadable("lists with missing numbers".into()));
     }
-    let start = lists.value_offset_at(0);
-    all.extend(&entries.as_primitive::<Float32Type>().values()[start..start + lists.len() * *width]);
-    Ok(())
+    add_numbers(&entries, |number| number as f32, all).map_err(unreadable)
 }

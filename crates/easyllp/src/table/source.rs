@@ -3,12 +3,12 @@
 //! A [`Source`] is read batch by batch, in Arrow's own types, so that a file need not fit in memory; [`Source::table`]
 //! turns a batch into columns that an encoder understands. Files are told by their names.
 
+use super::cells::as_type;
 use super::convert::ColumnBuilder;
 use super::{Table, csv, images, parquet};
 use crate::error::{Error, Result};
 use crate::model::ImageShape;
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_cast::cast;
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rayon::prelude::*;
@@ -55,6 +55,7 @@ impl Kind {
             _ if data_type.is_integer() => Self::Integer,
             _ if data_type.is_numeric() => Self::Number,
             DataType::Boolean => Self::Boolean,
+            DataType::Interval(_) => return None,
             _ if data_type.is_temporal() => Self::Time,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => Self::Text,
             DataType::Dictionary(_, values) => return Self::of(values),
@@ -208,18 +209,15 @@ impl Source {
     /// The named columns of a batch, of the types that [`schema`](Self::schema) says.
     pub fn plain(&self, batch: &RecordBatch, columns: &[String]) -> Result<Vec<ArrayRef>> {
         let column = |name: &String| {
-            let unreadable = |error: arrow_schema::ArrowError| Error::UnreadableColumn {
-                column: name.clone(),
-                found: error.to_string(),
-            };
-            let (field, array) =
-                (self.schema.field_with_name(name).map_err(unreadable)?, array(batch, name)?);
+            let unreadable = |found: String| Error::UnreadableColumn { column: name.clone(), found };
+            let field = self.schema.field_with_name(name).map_err(|_| self.lacks(name))?;
+            let array = array(batch, name)?;
             if field.data_type().is_integer() && array.data_type().is_floating() {
                 let reason =
                     format!("column `{name}` begins with whole numbers, but not all are: read it as numbers");
                 return Err(bad(&self.files[0], reason));
             }
-            cast(array, field.data_type()).map_err(unreadable)
+            as_type(array, field.data_type()).map_err(unreadable)
         };
         columns.iter().map(column).collect()
     }

@@ -1,5 +1,6 @@
 //! Tables into files: CSV, Parquet or Arrow IPC by the file's name, whole or not at all.
 
+use super::csv::write::{header, lines};
 use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
@@ -8,6 +9,7 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Writes batches of one schema to a file, which appears under its name when it is finished.
@@ -17,9 +19,9 @@ pub struct TableWriter {
 }
 
 enum Writer {
-    Csv(arrow_csv::Writer<AtomicFile>),
+    Csv(AtomicFile),
     Parquet(Box<ArrowWriter<AtomicFile>>),
-    Arrow(FileWriter<AtomicFile>),
+    Arrow(Box<FileWriter<AtomicFile>>),
 }
 
 impl TableWriter {
@@ -28,16 +30,21 @@ impl TableWriter {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let file = || AtomicFile::create(path);
         let writer = match extension.as_deref() {
-            Some("csv") => Writer::Csv(arrow_csv::Writer::new(file()?)),
+            Some("csv") => {
+                let mut file = file()?;
+                file.write_all(header(&schema).as_bytes()).map_err(|error| cannot_write(path, error))?;
+                Writer::Csv(file)
+            }
             Some("parquet" | "pq") => {
                 let properties =
                     WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
                 let writer = ArrowWriter::try_new(file()?, schema, Some(properties.build()));
                 Writer::Parquet(Box::new(writer.map_err(|error| cannot_write(path, error))?))
             }
-            Some("arrow" | "feather" | "ipc") => Writer::Arrow(
-                FileWriter::try_new(file()?, &schema).map_err(|error| cannot_write(path, error))?,
-            ),
+            Some("arrow" | "feather" | "ipc") => {
+                let writer = FileWriter::try_new(file()?, &schema);
+                Writer::Arrow(Box::new(writer.map_err(|error| cannot_write(path, error))?))
+            }
             _ => {
                 let reason = "its name must end in csv, parquet or arrow".into();
                 return Err(Error::CannotWrite { path: path.into(), reason });
@@ -49,7 +56,15 @@ impl TableWriter {
     /// Adds rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.writer {
-            Writer::Csv(writer) => writer.write(batch).map_err(|error| cannot_write(&self.path, error)),
+            Writer::Csv(file) => {
+                let lines = lines(batch).map_err(|of| {
+                    cannot_write(
+                        &self.path,
+                        format!("a field of CSV cannot hold {of}: write Parquet or Arrow"),
+                    )
+                })?;
+                file.write_all(lines.as_bytes()).map_err(|error| cannot_write(&self.path, error))
+            }
             Writer::Parquet(writer) => writer.write(batch).map_err(|error| cannot_write(&self.path, error)),
             Writer::Arrow(writer) => writer.write(batch).map_err(|error| cannot_write(&self.path, error)),
         }
@@ -59,7 +74,7 @@ impl TableWriter {
     pub fn finish(self) -> Result<()> {
         let failed = |error: &dyn std::fmt::Display| cannot_write(&self.path, error);
         let file = match self.writer {
-            Writer::Csv(writer) => writer.into_inner(),
+            Writer::Csv(file) => file,
             Writer::Parquet(writer) => writer.into_inner().map_err(|error| failed(&error))?,
             Writer::Arrow(writer) => writer.into_inner().map_err(|error| failed(&error))?,
         };

@@ -48,13 +48,10 @@ impl Sum {
 /// in the unit (hence twice that here); a product left out is an n-th of that sum.
 fn close(got: &[f32], expected: &[Sum]) -> bool {
     got.len() == expected.len()
-        && got
-            .iter()
-            .zip(expected)
-            .all(|(&got, expected)| {
-                let bound = f64::from(f32::EPSILON) * f64::from(expected.terms) * expected.size;
-                (f64::from(got) - expected.value).abs() <= bound
-            })
+        && got.iter().zip(expected).all(|(&got, expected)| {
+            let bound = f64::from(f32::EPSILON) * f64::from(expected.terms) * expected.size;
+            (f64::from(got) - expected.value).abs() <= bound
+        })
 }
 
 prop_compose! {

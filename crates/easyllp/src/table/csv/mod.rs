@@ -4,8 +4,10 @@
 //! mistake is told with its line and column.
 
 mod records;
+mod times;
 mod types;
 mod values;
+pub(super) mod write;
 
 use super::convert::ColumnBuilder;
 use super::source::{Kind, ReadAs, bad, cannot_read, unpacked};

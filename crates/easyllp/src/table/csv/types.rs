@@ -1,7 +1,7 @@
 //! What the fields of a column are, told by the first of them.
 
 use super::records::Records;
-use super::values::{is_missing, number, whole_number};
+use super::values::{is_missing, number, truth, whole_number};
 use arrow_schema::{DataType, TimeUnit};
 
 /// The narrowest type that holds all fields seen so far.
@@ -33,7 +33,7 @@ impl Told {
             Self::Whole
         } else if number(field).is_some() {
             Self::Number
-        } else if field.eq_ignore_ascii_case("true") || field.eq_ignore_ascii_case("false") {
+        } else if truth(field).is_some() {
             Self::Boolean
         } else {
             Self::of_time(field)

@@ -1,12 +1,17 @@
 //! Fields into columns, and into Arrow's arrays.
 
 use super::records::{Flaw, Records, pieces};
+use super::times;
 use crate::table::convert::{ColumnBuilder, SoFar};
 use crate::table::source::Kind;
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::{
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, PrimitiveArray, RecordBatch, StringArray,
+};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
-use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::sync::Arc;
 
 /// The columns at these places. Whole numbers that turn out not to be come as numbers.
@@ -147,20 +152,52 @@ impl Builder {
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
                 let text = StringArray::try_new(offsets, Buffer::from_vec(bytes), is_there)
                     .map_err(|_| Flaw::NotText)?;
-                if *data_type == DataType::Utf8 {
-                    return Ok(Arc::new(text));
-                }
-                let options = CastOptions { safe: true, ..CastOptions::default() };
-                let array =
-                    cast_with_options(&text, data_type, &options).expect("types that text is told to be");
-                match (0..text.len()).find(|&record| array.is_null(record) && !text.is_null(record)) {
-                    Some(record) => {
-                        Err(Flaw::Value { record, place: self.place, value: text.value(record).into() })
-                    }
-                    None => Ok(array),
-                }
+                made_of(&text, data_type).map_err(|record| Flaw::Value {
+                    record,
+                    place: self.place,
+                    value: text.value(record).into(),
+                })
             }
         }
+    }
+}
+
+/// What text is told to be, or the first record that is not.
+fn made_of(text: &StringArray, data_type: &DataType) -> Result<ArrayRef, usize> {
+    fn each<A, T>(text: &StringArray, read: impl Fn(&str) -> Option<T>) -> Result<ArrayRef, usize>
+    where
+        A: FromIterator<Option<T>> + arrow_array::Array + 'static,
+    {
+        let cells = text
+            .iter()
+            .enumerate()
+            .map(|(record, cell)| cell.map(|cell| read(cell).ok_or(record)).transpose());
+        Ok(Arc::new(cells.collect::<Result<A, usize>>()?))
+    }
+    match data_type {
+        DataType::Boolean => each::<BooleanArray, _>(text, truth),
+        DataType::Date32 => each::<Date32Array, _>(text, times::day),
+        DataType::Timestamp(unit, _) => {
+            let read = |cell: &str| times::instant(cell, *unit);
+            match unit {
+                TimeUnit::Second => each::<PrimitiveArray<TimestampSecondType>, _>(text, read),
+                TimeUnit::Millisecond => each::<PrimitiveArray<TimestampMillisecondType>, _>(text, read),
+                TimeUnit::Microsecond => each::<PrimitiveArray<TimestampMicrosecondType>, _>(text, read),
+                TimeUnit::Nanosecond => each::<PrimitiveArray<TimestampNanosecondType>, _>(text, read),
+            }
+        }
+        _ => Ok(Arc::new(text.clone())),
+    }
+}
+
+/// True or false, in letters of any size.
+pub(super) fn truth(field: &str) -> Option<bool> {
+    if field.eq_ignore_ascii_case("true") {
+        Some(true)
+    } else if field.eq_ignore_ascii_case("false") {
+        Some(false)
+    } else {
+        None
     }
 }
 
@@ -250,5 +287,24 @@ mod tests {
         assert_eq!(*read("1,x\n2,y\n").unwrap().column(0).data_type(), DataType::Int64);
         assert!(matches!(read("1,x\n2.5,y\nz,z\n"), Err(Flaw::Value { record: 2, place: 0, .. })));
         assert!(matches!(batch(b"1,\xff\n".to_vec(), &schema, &[1]), Err(Flaw::NotText)));
+    }
+
+    #[test]
+    fn text_is_what_it_is_told_to_be_or_a_flaw() {
+        let instant = DataType::Timestamp(TimeUnit::Millisecond, None);
+        let types = [DataType::Boolean, DataType::Date32, instant];
+        let names = ["a", "b", "c"].into_iter().zip(types);
+        let schema = Schema::new(names.map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>());
+        let read = |text: &str| batch(text.as_bytes().to_vec(), &schema, &[0, 1, 2]);
+        let rows =
+            read("True,1970-01-03,1970-01-01\nNA,,\nfalse,1970-01-01,1970-01-01T01:00:00.5+01:00\n").unwrap();
+        assert_eq!(rows.column(0).as_ref(), &BooleanArray::from(vec![Some(true), None, Some(false)]));
+        assert_eq!(rows.column(1).as_ref(), &Date32Array::from(vec![Some(2), None, Some(0)]));
+        let instants = PrimitiveArray::<TimestampMillisecondType>::from(vec![Some(0), None, Some(500)]);
+        assert_eq!(rows.column(2).as_ref(), &instants);
+        for (text, at) in [("true,,\n1,,\n", 0), (",,\n,1970-01-32,\n", 1), (",,\n,,1970-01-01T1\n", 2)] {
+            let Err(Flaw::Value { record: 1, place, .. }) = read(text) else { panic!("{text} was read") };
+            assert_eq!(place, at);
+        }
     }
 }
