@@ -7,6 +7,7 @@ use crate::commands::evaluate::EvaluateArgs;
 use crate::commands::inspect::InspectArgs;
 use crate::commands::methods::MethodsArgs;
 use crate::commands::predict::PredictArgs;
+use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::show::ShowArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::tune::TuneArgs;
@@ -41,4 +42,5 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     Show(ShowArgs),
     Datasets(DatasetsArgs),
+    Reproduce(ReproduceArgs),
 }

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Evaluate(evaluate) => commands::evaluate::run(evaluate),
         Command::Show(show) => commands::show::run(show),
         Command::Datasets(datasets) => commands::datasets::run(datasets),
+        Command::Reproduce(reproduce) => commands::reproduce::run(reproduce),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

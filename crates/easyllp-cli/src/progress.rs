@@ -4,6 +4,7 @@ use crate::output::thousands;
 use easyllp::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Between two lines, where there is no terminal.
@@ -57,6 +58,60 @@ impl Training {
                 thousands(rounded(rate))
             );
         }
+    }
+}
+
+/// A list of cells on its way, told of by any thread.
+pub(crate) struct Cells {
+    bar: Option<ProgressBar>,
+    what: String,
+    told: Mutex<Instant>,
+}
+
+impl Cells {
+    /// Begins to watch: `what` says which of several lists it is.
+    pub(crate) fn begin(what: &str) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos} of {len} cells{msg}");
+            ProgressBar::new(0)
+                .with_style(style.expect("a template that is right"))
+                .with_prefix(what.to_owned())
+        });
+        Self { bar, what: what.into(), told: Mutex::new(Instant::now()) }
+    }
+
+    /// Takes note of how far it is.
+    pub(crate) fn see(&self, progress: &easyllp_lab::Progress) {
+        let left = progress.left.map_or_else(String::new, |left| format!(", {} left", in_words(left)));
+        let rate = format!(", {} rows/s", thousands(rounded(progress.rows_a_second)));
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.cells as u64);
+            bar.set_position(progress.done as u64);
+            bar.set_message(format!("{rate}{left}"));
+            return;
+        }
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.elapsed() >= LINE_EVERY {
+            *told = Instant::now();
+            eprintln!("easyllp: {}: {} of {} cells{rate}{left}", self.what, progress.done, progress.cells);
+        }
+    }
+}
+
+impl Drop for Cells {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A time that is left, in the unit that suits it.
+fn in_words(left: Duration) -> String {
+    match left.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
     }
 }
 

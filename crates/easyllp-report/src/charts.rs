@@ -34,7 +34,7 @@ pub(crate) fn roc(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<S
     let start = [(0.0, 0.0, 0.0)];
     let band: Vec<(f64, f64, f64)> =
         start.into_iter().chain(points.iter().map(|(x, y)| (*x, y.low, y.high))).collect();
-    plot.band(&band);
+    plot.band("band", &band);
     plot.line("line", [(0.0, 0.0)].into_iter().chain(points.iter().map(|(x, y)| (*x, y.value))));
     if !truth.is_empty() {
         let points = truth.iter().map(|at| (at.fall_out.value, at.recall.value));
@@ -67,7 +67,7 @@ pub(crate) fn precision_recall(thresholds: &[AtThreshold], truth: &[AtThreshold]
     let last = points.last()?;
     let mut plot = Plot::new(UNIT, UNIT, "recall", "precision");
     plot.line("chance", [(0.0, last.1.value), (1.0, last.1.value)].into_iter());
-    plot.band(&points.iter().map(|(x, y)| (*x, y.low, y.high)).collect::<Vec<_>>());
+    plot.band("band", &points.iter().map(|(x, y)| (*x, y.low, y.high)).collect::<Vec<_>>());
     plot.line("line", points.iter().map(|(x, y)| (*x, y.value)));
     if !truth.is_empty() {
         let points = truth.iter().filter_map(|at| Some((at.recall.value, at.precision?.value)));
@@ -94,7 +94,7 @@ pub(crate) fn calibration(all: &Calibration, truth: Option<&Calibration>) -> Opt
     let mut plot = Plot::new(UNIT, UNIT, "predicted probability", "share of class 1");
     plot.line("chance", [(0.0, 0.0), (1.0, 1.0)].into_iter());
     for group in &all.groups {
-        plot.reach(group.predicted, group.observed.low, group.observed.high);
+        plot.reach("reach", group.predicted, group.observed.low, group.observed.high);
         plot.dot("dot", (group.predicted, group.observed.value), 4.0);
     }
     for group in truth.iter().flat_map(|truth| &truth.groups) {

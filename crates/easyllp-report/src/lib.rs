@@ -21,7 +21,10 @@
 //! ```
 
 mod charts;
+mod lines;
 mod plot;
+
+pub use lines::{Line, LineChart, Style};
 
 use easyllp::Estimate;
 use easyllp::estimate::{AtThreshold, Calibration};
@@ -74,6 +77,18 @@ pub struct Page {
     pub diagnosis: Vec<String>,
 }
 
+/// A whole HTML document around what stands on the page; it needs nothing from elsewhere, and may load nothing.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        escaped(title),
+        include_str!("page.css"),
+    )
+}
+
 impl Page {
     /// A page with a headline and nothing else yet.
     pub fn new(title: impl Into<String>, subtitle: impl Into<String>) -> Self {
@@ -105,14 +120,7 @@ impl Page {
             }
             body.push_str("</section>\n");
         }
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
-             <link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-            escaped(&self.title),
-            include_str!("page.css"),
-        )
+        document(&self.title, &body)
     }
 
     fn headline(&self) -> String {
@@ -153,7 +161,7 @@ fn number(value: f64) -> String {
 }
 
 /// Text that is no markup.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

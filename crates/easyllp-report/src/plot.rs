@@ -5,33 +5,73 @@ use std::fmt::Write;
 
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 58.0;
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 
+/// A range of numbers along a side of a chart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Axis {
+    least: f64,
+    most: f64,
+    /// Whether equal ratios, and not equal differences, are equally far apart; then ticks are powers of this, if enough of them fit.
+    by_ratio: Option<f64>,
+}
+
+impl Axis {
+    pub(crate) fn new(least: f64, most: f64, by_ratio: Option<f64>) -> Self {
+        Self { least, most, by_ratio }
+    }
+
+    /// How far along a number is, from 0 to 1.
+    fn share(self, number: f64) -> f64 {
+        let of =
+            |number: f64| if self.by_ratio.is_some() { number.max(f64::MIN_POSITIVE).ln() } else { number };
+        let share = (of(number) - of(self.least)) / (of(self.most) - of(self.least));
+        share.clamp(0.0, 1.0)
+    }
+
+    fn ticks(self) -> Vec<f64> {
+        match self.by_ratio {
+            Some(base) => ratio_ticks(self.least, self.most, base),
+            None => ticks((self.least, self.most)),
+        }
+    }
+
+    fn label(self, tick: f64) -> String {
+        if self.by_ratio.is_some() && !(1e-3..1e5).contains(&tick) { power_label(tick) } else { label(tick) }
+    }
+}
+
+impl From<(f64, f64)> for Axis {
+    fn from((least, most): (f64, f64)) -> Self {
+        Self::new(least, most, None)
+    }
+}
+
 /// A chart as it grows.
 pub(crate) struct Plot {
-    x: (f64, f64),
-    y: (f64, f64),
+    x: Axis,
+    y: Axis,
     marks: String,
 }
 
 impl Plot {
     /// A chart over these ranges, with a grid and the numbers on it.
-    pub(crate) fn new(x: (f64, f64), y: (f64, f64), x_name: &str, y_name: &str) -> Self {
-        let mut plot = Self { x, y, marks: String::new() };
-        for tick in ticks(x) {
+    pub(crate) fn new(x: impl Into<Axis>, y: impl Into<Axis>, x_name: &str, y_name: &str) -> Self {
+        let mut plot = Self { x: x.into(), y: y.into(), marks: String::new() };
+        for tick in plot.x.ticks() {
             let at = plot.across(tick);
             let _ = writeln!(
                 plot.marks,
                 r#"<line class="grid" x1="{at:.1}" x2="{at:.1}" y1="{TOP}" y2="{:.1}"/><text x="{at:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
                 HEIGHT - BOTTOM,
                 HEIGHT - BOTTOM + 16.0,
-                label(tick)
+                plot.x.label(tick)
             );
         }
-        for tick in ticks(y) {
+        for tick in plot.y.ticks() {
             let at = plot.up(tick);
             let _ = writeln!(
                 plot.marks,
@@ -39,7 +79,7 @@ impl Plot {
                 WIDTH - RIGHT,
                 LEFT - 6.0,
                 at + 4.0,
-                label(tick)
+                plot.y.label(tick)
             );
         }
         let _ = writeln!(
@@ -55,13 +95,11 @@ impl Plot {
     }
 
     fn across(&self, x: f64) -> f64 {
-        let share = (x - self.x.0) / (self.x.1 - self.x.0);
-        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+        LEFT + self.x.share(x) * (WIDTH - LEFT - RIGHT)
     }
 
     fn up(&self, y: f64) -> f64 {
-        let share = (y - self.y.0) / (self.y.1 - self.y.0);
-        HEIGHT - BOTTOM - share.clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM)
+        HEIGHT - BOTTOM - self.y.share(y) * (HEIGHT - TOP - BOTTOM)
     }
 
     fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
@@ -84,11 +122,11 @@ impl Plot {
     }
 
     /// The area between two lines.
-    pub(crate) fn band(&mut self, points: &[(f64, f64, f64)]) {
+    pub(crate) fn band(&mut self, class: &str, points: &[(f64, f64, f64)]) {
         let up = points.iter().map(|&(x, low, _)| (x, low));
         let back = points.iter().rev().map(|&(x, _, high)| (x, high));
         let path = self.path(up.chain(back));
-        let _ = writeln!(self.marks, r#"<path class="band" d="{path}Z"/>"#);
+        let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}Z"/>"#);
     }
 
     pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
@@ -101,11 +139,11 @@ impl Plot {
     }
 
     /// A line upwards, such as an interval.
-    pub(crate) fn reach(&mut self, x: f64, low: f64, high: f64) {
+    pub(crate) fn reach(&mut self, class: &str, x: f64, low: f64, high: f64) {
         let at = self.across(x);
         let _ = writeln!(
             self.marks,
-            r#"<line class="reach" x1="{at:.1}" x2="{at:.1}" y1="{:.1}" y2="{:.1}"/>"#,
+            r#"<line class="{class}" x1="{at:.1}" x2="{at:.1}" y1="{:.1}" y2="{:.1}"/>"#,
             self.up(low),
             self.up(high)
         );
@@ -132,6 +170,32 @@ impl Plot {
             self.marks
         )
     }
+
+    /// The chart as a file of its own, with this many lines of key below it.
+    pub(crate) fn finish_alone(self, in_words: &str, style: &str, key: &[(String, String)]) -> String {
+        const LINE: f64 = 16.0;
+        let height = HEIGHT + LINE * (key.len() as f64) + 6.0;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{}\" height=\"{}\" role=\"img\" \
+             aria-label=\"{}\">\n<style>\n{style}</style>\n<rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n{}",
+            2.0 * WIDTH,
+            2.0 * height,
+            escaped(in_words),
+            self.marks
+        );
+        for (place, (class, name)) in key.iter().enumerate() {
+            let y = HEIGHT + 6.0 + LINE * place as f64;
+            let _ = writeln!(
+                svg,
+                r#"<path class="{class}" d="M{LEFT} {y:.1}h22"/><text x="{:.1}" y="{:.1}">{}</text>"#,
+                LEFT + 28.0,
+                y + 4.0,
+                escaped(name)
+            );
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
 }
 
 /// Three to six round numbers within a range.
@@ -149,9 +213,36 @@ pub(crate) fn ticks((least, most): (f64, f64)) -> Vec<f64> {
     ticks
 }
 
+/// Powers of the base, or of a smaller or a greater one: from three to eight, if any base has so few and so many.
+fn ratio_ticks(least: f64, most: f64, base: f64) -> Vec<f64> {
+    const TICKS: std::ops::RangeInclusive<usize> = 3..=8;
+    let powers = |base: f64| -> Vec<f64> {
+        let first = (least.ln() / base.ln() - 1e-9).ceil();
+        let powers = (0..=*TICKS.end()).map(|place| base.powf(first + place as f64));
+        powers.take_while(|power| *power <= most * (1.0 + 1e-9)).collect()
+    };
+    let bases = [base, 2.0, 4.0, 10.0, 100.0, 1e3, 1e6, 1e12];
+    let fitting = bases.into_iter().map(powers).find(|powers| TICKS.contains(&powers.len()));
+    // A range too short for powers.
+    fitting.unwrap_or_else(|| ticks((least, most)).into_iter().filter(|tick| *tick > 0.0).collect())
+}
+
+/// A power of ten, or a number of two digits times one.
+fn power_label(tick: f64) -> String {
+    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let text = format!("{tick:.1e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let raised: String =
+        power.chars().map(|letter| letter.to_digit(10).map_or('⁻', |digit| RAISED[digit as usize])).collect();
+    match digits.trim_end_matches(".0") {
+        "1" => format!("10{raised}"),
+        digits => format!("{digits}·10{raised}"),
+    }
+}
+
 /// As few digits as tell a tick from its neighbours.
 fn label(tick: f64) -> String {
-    let text = format!("{tick:.4}");
+    let text = format!("{tick:.5}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text.is_empty() || text == "-0" { "0".into() } else { text.replace('-', "−") }
 }
@@ -168,5 +259,19 @@ mod tests {
         assert_eq!(labels((-3.0, 4.0)), ["−2", "0", "2", "4"]);
         assert_eq!(labels((0.0, 1234.0)), ["0", "250", "500", "750", "1000"]);
         assert_eq!(labels((0.02, 0.05)), ["0.02", "0.03", "0.04", "0.05"]);
+    }
+
+    #[test]
+    fn ticks_by_ratio_are_powers() {
+        let labels = |least, most| {
+            let axis = Axis::new(least, most, Some(2.0));
+            axis.ticks().into_iter().map(|tick| axis.label(tick)).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(1.0, 64.0), ["1", "2", "4", "8", "16", "32", "64"]);
+        assert_eq!(labels(1.0, 1024.0), ["1", "4", "16", "64", "256", "1024"]);
+        assert_eq!(labels(1e-5, 1e2), ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1", "10", "100"]);
+        assert_eq!(power_label(262_144.0), "2.6·10⁵");
+        let axis = Axis::new(1.0, 100.0, Some(10.0));
+        assert!((axis.share(10.0) - 0.5).abs() < 1e-12 && axis.share(-3.0).abs() < 1e-12);
     }
 }

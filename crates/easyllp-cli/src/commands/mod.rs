@@ -7,6 +7,7 @@ pub(crate) mod evaluate;
 pub(crate) mod inspect;
 pub(crate) mod methods;
 pub(crate) mod predict;
+pub(crate) mod reproduce;
 pub(crate) mod show;
 pub(crate) mod train;
 pub(crate) mod tune;

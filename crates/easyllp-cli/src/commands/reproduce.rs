@@ -1,0 +1,160 @@
+//! `easyllp reproduce`: the experiments of the paper, with a page to look at.
+
+use crate::commands::use_threads;
+use crate::output::{misuse, print};
+use crate::progress::Cells;
+use anyhow::{Context, Result};
+use clap::Args;
+use easyllp_lab::{Experiment, Study, default_folder, names};
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Repeat the experiments of the paper, or your own, and look at what is found.
+///
+/// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: stopped at any moment and
+/// started again, at most the cells under way are repeated. Results are a CSV and pictures for each experiment, and one page for
+/// all, index.html, which sets them beside what the paper claims.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// Which: all, variance, accuracy, tracking, sgd, erm, one by its name (see --list), or a file that describes one
+    #[arg(value_name = "EXPERIMENT", default_value = "all")]
+    experiments: Vec<String>,
+
+    /// Name the experiments, and run none
+    #[arg(long)]
+    list: bool,
+
+    /// Thinned versions, on embedded data: minutes instead of hours
+    #[arg(long)]
+    quick: bool,
+
+    /// How often each training is repeated, instead of what the experiment says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    replicas: Option<u32>,
+
+    /// The most time for each experiment, such as 90s, 30m or 2h; it goes to the widest bands first
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
+
+    /// One seed for all
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+
+    /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// The folder of results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    out: PathBuf,
+
+    /// How many threads to use; by default as many as there are processors
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
+    if args.list {
+        let lines: Vec<String> = names(args.quick).map(|name| format!("{name}\n")).collect();
+        return print(&lines.concat());
+    }
+    use_threads(args.threads)?;
+    let experiments = chosen(args)?;
+    let study = Study {
+        out: args.out.clone(),
+        data: args.data.clone().unwrap_or_else(default_folder),
+        seed: args.seed,
+        budget: args.budget,
+    };
+    for experiment in &experiments {
+        let cells = Cells::begin(&experiment.name);
+        let ended = study.run(experiment, &|progress| {
+            cells.see(&progress);
+            ControlFlow::Continue(())
+        });
+        drop(cells);
+        let ended = ended.with_context(|| format!("experiment {}", experiment.name))?;
+        print(&format!("{}: {} of {} cells\n", experiment.name, ended.done, ended.cells))?;
+        // After each, so that there is something to look at.
+        study.report(&experiments, &command(args))?;
+    }
+    print(&format!("{}\n", study.report(&experiments, &command(args))?.display()))
+}
+
+/// The experiments that are asked for, each once, in the order in which they are known.
+fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
+    let known = names(args.quick).filter_map(Experiment::named).collect::<easyllp_lab::Result<Vec<_>>>()?;
+    let mut chosen: Vec<Experiment> = Vec::new();
+    for name in &args.experiments {
+        let path = Path::new(name);
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+            let stem =
+                path.file_stem().map_or_else(|| name.clone(), |stem| stem.to_string_lossy().into_owned());
+            chosen.push(Experiment::parse(&stem, &text)?);
+            continue;
+        }
+        let meant: Vec<&Experiment> = known.iter().filter(|experiment| experiment.answers_to(name)).collect();
+        if meant.is_empty() {
+            let names: Vec<&str> = names(args.quick).collect();
+            return Err(misuse(&format!(
+                "there is no experiment `{name}`; choose all, {}, or a .toml file",
+                names.join(", ")
+            )));
+        }
+        for experiment in meant {
+            if !chosen.contains(experiment) {
+                chosen.push(experiment.clone());
+            }
+        }
+    }
+    if let Some(replicas) = args.replicas {
+        for experiment in &mut chosen {
+            experiment.set_replicas(replicas);
+        }
+    }
+    Ok(chosen)
+}
+
+/// What one types to have these results again.
+fn command(args: &ReproduceArgs) -> String {
+    let mut command = format!("easyllp reproduce {}", args.experiments.join(" "));
+    if args.quick {
+        command.push_str(" --quick");
+    }
+    if let Some(replicas) = args.replicas {
+        let _ = write!(command, " --replicas {replicas}");
+    }
+    let _ = write!(command, " --seed {}", args.seed);
+    command
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let expected = || "a number of seconds, minutes or hours, such as 90s, 30m or 2h".to_owned();
+    let unit = text.chars().last().ok_or_else(expected)?;
+    let seconds = match unit {
+        's' => 1.0,
+        'm' => 60.0,
+        'h' => 3600.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = text[..text.len() - 1].parse().map_err(|_| expected())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| expected())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(parse_time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("1.5h"), Ok(Duration::from_mins(90)));
+        for text in ["", "2", "h", "-3m", "2d", "1e300h", "NaNs", "2é"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

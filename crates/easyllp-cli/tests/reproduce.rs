@@ -1,0 +1,104 @@
+//! `easyllp reproduce`: what is done stays done, and results are the same bytes however they came about.
+
+use assert_cmd::cargo::cargo_bin;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Two experiments: one whose cells share a pass, and others beside it; and one without data.
+const ACCURACY: &str = "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"even-vs-odd\", \"3\"]\nmodel = \"linear\"\n\
+    methods = [\"event\", \"easyllp\", \"label-generation\"]\nbag-sizes = [2, 16]\nreplicas = 3\nepochs = 8\n";
+const ERM: &str = "experiment = \"erm\"\nsizes = [1, 4]\nbags = [50, 100]\nsamples = 20\n";
+
+fn reproduce(folder: &Path, out: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(cargo_bin!("easyllp"));
+    command
+        .args(["reproduce", "own-accuracy.toml", "own-erm.toml", "--out", out])
+        .args(more)
+        .current_dir(folder);
+    command
+}
+
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("own-accuracy.toml"), ACCURACY).unwrap();
+    fs::write(folder.path().join("own-erm.toml"), ERM).unwrap();
+    folder
+}
+
+fn results(folder: &Path, out: &str) -> Vec<Vec<u8>> {
+    ["own-accuracy.csv", "own-erm.csv"].map(|name| fs::read(folder.join(out).join(name)).unwrap()).to_vec()
+}
+
+/// Killed at ten moments, spread over the time that a run takes, and started again each time: no byte is different in the end.
+#[test]
+fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
+    let folder = folder();
+    let started = Instant::now();
+    done(&mut reproduce(folder.path(), "whole", &["--threads", "2"]));
+    let whole = started.elapsed();
+    let expected = results(folder.path(), "whole");
+    for moment in 1..=10_u32 {
+        let mut run = reproduce(folder.path(), "killed", &["--threads", "2"]);
+        let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Later runs have less to do.
+        std::thread::sleep(whole.mul_f64(0.03 * f64::from(moment)).min(Duration::from_secs(2)));
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+    let output = done(&mut reproduce(folder.path(), "killed", &["--threads", "1"]));
+    assert_eq!(results(folder.path(), "killed"), expected);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("own-erm: 4 of 4 cells"));
+    // Nothing half-written is left under any name that is looked at, and the page is there.
+    let page = fs::read_to_string(folder.path().join("killed/index.html")).unwrap();
+    assert!(page.contains("What the paper claims") && page.contains("own-accuracy.csv"));
+}
+
+#[test]
+fn a_budget_of_nothing_begins_nothing_and_mistakes_are_told() {
+    let folder = folder();
+    let output = done(&mut reproduce(folder.path(), "none", &["--budget", "0s"]));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("own-accuracy: 0 of"));
+    let refused = |arguments: &[&str]| {
+        let output = Command::new(cargo_bin!("easyllp"))
+            .arg("reproduce")
+            .args(arguments)
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, message) = refused(&["dance"]);
+    assert!(
+        code == Some(2) && message.contains("there is no experiment `dance`; choose all, variance"),
+        "{message}"
+    );
+    let (code, message) = refused(&["--budget", "2 days"]);
+    assert!(code == Some(2) && message.contains("such as 90s, 30m or 2h"), "{message}");
+    let (code, message) = refused(&["nowhere.toml"]);
+    assert!(code == Some(1) && message.contains("cannot read nowhere.toml"), "{message}");
+    fs::write(folder.path().join("odd.toml"), "experiment = \"erm\"\nsizes = []\nbags = [5]\nsamples = 1\n")
+        .unwrap();
+    let (code, message) = refused(&["odd.toml"]);
+    assert!(code == Some(1) && message.contains("odd describes no experiment: `sizes`"), "{message}");
+    let (code, message) = refused(&["mnist-linear", "--data", "empty", "--out", "r"]);
+    assert!(
+        code == Some(1) && message.contains("mnist is not in empty: `easyllp datasets get mnist`"),
+        "{message}"
+    );
+    assert!(!folder.path().join("r/index.html").exists());
+}
+
+#[test]
+fn experiments_are_named() {
+    let output = done(Command::new(cargo_bin!("easyllp")).args(["reproduce", "--list"]));
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(names.lines().any(|name| name == "mnist-linear") && !names.contains("quick"));
+}

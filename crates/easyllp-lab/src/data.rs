@@ -1,0 +1,282 @@
+//! READ: the data sets of the experiments, with the paper's ways to make two classes of many.
+
+mod synthetic_ctr;
+
+use crate::error::{Error, Result};
+use easyllp::model::RowsForm;
+use easyllp::table::{Column, Encoder, EncoderOptions, Source, Table};
+use easyllp::{ImageShape, Rows, datasets};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A data set by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DatasetName {
+    /// 70,000 handwritten digits of 28 × 28 pixels.
+    Mnist,
+    /// 60,000 photographs of 32 × 32 pixels in three colours.
+    Cifar10,
+    /// 5,620 handwritten digits of 8 × 8 pixels, embedded.
+    Optdigits,
+    /// 48,842 people of a census, embedded.
+    Adult,
+    /// Clicks that are made up, in the layout of Criteo's log.
+    SyntheticCtr,
+}
+
+impl DatasetName {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mnist => "mnist",
+            Self::Cifar10 => "cifar10",
+            Self::Optdigits => "optdigits",
+            Self::Adult => "adult",
+            Self::SyntheticCtr => "synthetic-ctr",
+        }
+    }
+
+    /// Its name in a headline.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mnist => "MNIST",
+            Self::Cifar10 => "CIFAR-10",
+            Self::Optdigits => "Optdigits",
+            Self::Adult => "Adult",
+            Self::SyntheticCtr => "Synthetic CTR",
+        }
+    }
+}
+
+/// Rows to train on and rows to test on, as models take them.
+pub struct Data {
+    /// Which data set it is.
+    pub name: DatasetName,
+    /// To train on.
+    pub train: Rows<'static>,
+    /// To test on.
+    pub test: Rows<'static>,
+    /// The shape of images, if rows are images.
+    pub image: Option<ImageShape>,
+    classes: Vec<&'static str>,
+    train_labels: Vec<u32>,
+    test_labels: Vec<u32>,
+}
+
+/// A question with two answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// The answer for each row to train on.
+    pub train: Vec<u32>,
+    /// The answer for each row to test on.
+    pub test: Vec<u32>,
+}
+
+/// The folder where data sets are: what the environment says, or the user's cache.
+pub fn default_folder() -> PathBuf {
+    let cache = || {
+        std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| Path::new(&home).join(".cache"))
+    };
+    std::env::var_os("EASYLLP_DATA").map_or_else(|| cache().join("easyllp"), PathBuf::from)
+}
+
+/// Reads a data set, from the folder unless it is embedded or made up.
+pub(crate) fn load(name: DatasetName, folder: &Path) -> Result<Data> {
+    match name {
+        DatasetName::Mnist => {
+            let of_part =
+                |part: &str| images(folder, "mnist", &[&format!("mnist/{part}-images-idx3-ubyte.gz")]);
+            let image = ImageShape { channels: 1, height: 28, width: 28 };
+            of_images(name, image, 255.0, of_part("train")?, of_part("t10k")?, DIGITS.to_vec())
+        }
+        DatasetName::Cifar10 => {
+            let names: Vec<String> = (1..=5).map(|batch| format!("cifar10/data_batch_{batch}.bin")).collect();
+            let train: Vec<&str> = names.iter().map(String::as_str).collect();
+            let train = images(folder, "cifar10", &train)?;
+            let test = images(folder, "cifar10", &["cifar10/test_batch.bin"])?;
+            let image = ImageShape { channels: 3, height: 32, width: 32 };
+            of_images(name, image, 255.0, train, test, CIFAR_CLASSES.to_vec())
+        }
+        DatasetName::Optdigits => {
+            let digits = datasets::optdigits()?;
+            let image = ImageShape { channels: 1, height: 8, width: 8 };
+            let part = |part: datasets::Labelled| (part.table, part.labels);
+            of_images(name, image, 16.0, part(digits.train), part(digits.test), DIGITS.to_vec())
+        }
+        DatasetName::Adult => {
+            let people = datasets::adult()?;
+            let encoder = Encoder::fit(&people.train.table, EncoderOptions::default())?;
+            Ok(Data {
+                name,
+                train: encoder.encode(&people.train.table)?,
+                test: encoder.encode(&people.test.table)?,
+                image: None,
+                classes: people.classes,
+                train_labels: people.train.labels,
+                test_labels: people.test.labels,
+            })
+        }
+        DatasetName::SyntheticCtr => {
+            let [(train, train_labels), (test, test_labels)] = synthetic_ctr::draw()?;
+            Ok(Data {
+                name,
+                train,
+                test,
+                image: None,
+                classes: vec!["no click", "click"],
+                train_labels,
+                test_labels,
+            })
+        }
+    }
+}
+
+const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+const CIFAR_CLASSES: [&str; 10] =
+    ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
+
+fn images(folder: &Path, dataset: &'static str, files: &[&str]) -> Result<(Table, Vec<u32>)> {
+    let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
+    if !paths.iter().all(|path| path.exists()) {
+        return Err(Error::NoData { dataset, folder: folder.into() });
+    }
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let source = Source::open(&names, BTreeMap::new())?;
+    let labels = source.read(&["label".into()])?;
+    let Ok(Column::Numeric(labels)) = labels.column("label") else {
+        return Err(Error::NoData { dataset, folder: folder.into() });
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "labels are bytes")]
+    let labels = labels.iter().map(|&label| label as u32).collect();
+    Ok((source.read(&["pixels".into()])?, labels))
+}
+
+fn of_images(
+    name: DatasetName,
+    image: ImageShape,
+    brightest: f32,
+    (train, train_labels): (Table, Vec<u32>),
+    (test, test_labels): (Table, Vec<u32>),
+    classes: Vec<&'static str>,
+) -> Result<Data> {
+    // From 0 to 1, as the paper's field has them.
+    let pixels = |table: &Table| match table.columns() {
+        [(_, Column::Vector(pixels))] => Ok(Rows::dense(pixels.mapv(|pixel| pixel / brightest))?),
+        _ => Err(Error::from(easyllp::Error::ColumnMissing { column: "pixels".into() })),
+    };
+    let (train, test) = (pixels(&train)?, pixels(&test)?);
+    Ok(Data { name, train, test, image: Some(image), classes, train_labels, test_labels })
+}
+
+impl Data {
+    /// What a model must know of the rows.
+    pub fn form(&self) -> RowsForm<'_> {
+        RowsForm {
+            n_dense: self.train.n_dense(),
+            cardinalities: self.train.cardinalities(),
+            image: self.image,
+        }
+    }
+
+    /// Tasks by name: `one-vs-all` is one for each class, `even-vs-odd`, `animal-vs-machine`, the name of a class against the rest, or, where
+    /// there are two classes, `label`.
+    pub fn tasks(&self, names: &[String]) -> Result<Vec<Task>> {
+        let mut tasks = Vec::new();
+        for name in names {
+            match name.as_str() {
+                "one-vs-all" if self.classes.len() > 2 => {
+                    tasks
+                        .extend((0..).zip(&self.classes).map(|(class, name)| self.against_rest(class, name)));
+                }
+                name => tasks.push(self.task(name)?),
+            }
+        }
+        Ok(tasks)
+    }
+
+    fn task(&self, name: &str) -> Result<Task> {
+        let is_cifar = self.name == DatasetName::Cifar10;
+        let has_digits = self.classes == DIGITS;
+        Ok(match name {
+            "even-vs-odd" if has_digits => self.binary("even vs odd", |digit| digit % 2),
+            // From bird to horse.
+            "animal-vs-machine" if is_cifar => {
+                self.binary("animal vs machine", |class| u32::from((2..=7).contains(&class)))
+            }
+            "label" if self.classes.len() == 2 => self.binary(self.classes[1], |class| class),
+            _ => {
+                let class =
+                    (0..).zip(&self.classes).find(|(_, class)| **class == name && self.classes.len() > 2);
+                let Some((class, name)) = class else { return Err(self.no_task(name)) };
+                self.against_rest(class, name)
+            }
+        })
+    }
+
+    fn no_task(&self, task: &str) -> Error {
+        let mut known: Vec<&str> = match self.name {
+            DatasetName::Mnist | DatasetName::Optdigits => vec!["even-vs-odd", "one-vs-all"],
+            DatasetName::Cifar10 => vec!["animal-vs-machine", "one-vs-all"],
+            DatasetName::Adult | DatasetName::SyntheticCtr => vec!["label"],
+        };
+        if self.classes.len() > 2 {
+            known.extend(&self.classes);
+        }
+        Error::NoTask { dataset: self.name.as_str(), task: task.into(), known: known.join(", ") }
+    }
+
+    fn against_rest(&self, class: u32, name: &str) -> Task {
+        self.binary(&format!("{name} vs rest"), |label| u32::from(label == class))
+    }
+
+    fn binary(&self, name: &str, is_positive: impl Fn(u32) -> u32) -> Task {
+        let of = |labels: &[u32]| labels.iter().map(|&label| is_positive(label)).collect();
+        Task { name: name.into(), train: of(&self.train_labels), test: of(&self.test_labels) }
+    }
+}
+
+/// Whether a task asks for one class of several: their accuracies are shown as one mean.
+pub fn is_against_rest(task: &str) -> bool {
+    task.ends_with(" vs rest")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_make_two_classes_of_many() {
+        let digits = load(DatasetName::Optdigits, Path::new("nowhere")).unwrap();
+        let tasks = digits.tasks(&["even-vs-odd".into(), "one-vs-all".into(), "7".into()]).unwrap();
+        assert_eq!(tasks.len(), 12);
+        assert_eq!((tasks[8].name.as_str(), &tasks[8]), ("7 vs rest", &tasks[11]));
+        assert!(is_against_rest(&tasks[1].name) && !is_against_rest(&tasks[0].name));
+        // Every digit is one of ten, and odd ones are those of five of them.
+        let sum = |tasks: &[Task]| tasks.iter().flat_map(|task| &task.test).sum::<u32>();
+        assert_eq!(sum(&tasks[1..11]) as usize, digits.test.n_rows());
+        let odd: Vec<Task> = [2, 4, 6, 8, 10].map(|place| tasks[place].clone()).to_vec();
+        assert_eq!(sum(&tasks[..1]), sum(&odd));
+        let refused = digits.tasks(&["animal-vs-machine".into()]).unwrap_err().to_string();
+        assert!(
+            refused.contains("optdigits has no task `animal-vs-machine`") && refused.contains("even-vs-odd")
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_how_to_get() {
+        let refused = load(DatasetName::Mnist, Path::new("nowhere")).err().unwrap().to_string();
+        assert_eq!(refused, "mnist is not in nowhere: `easyllp datasets get mnist` brings it there");
+    }
+
+    #[test]
+    fn clicks_are_the_same_every_time_and_their_chances_are_known() {
+        let [one, two] = [0, 1].map(|_| load(DatasetName::SyntheticCtr, Path::new("nowhere")).unwrap());
+        assert_eq!((&one.train_labels, one.train.n_fields()), (&two.train_labels, 26));
+        let clicks = f64::from(one.train_labels.iter().sum::<u32>()) / one.train_labels.len() as f64;
+        assert!((0.15..0.35).contains(&clicks), "{clicks}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Clicks in the layout of Criteo's log: 13 numbers and 26 categories, with chances that are known.
+//!
+//! Categories come up by Zipf's law. The log odds of a click are a sum of effects of single values, of numbers and of pairs of
+//! categories; the pairs are what a linear model cannot see.
+
+use easyllp::{Result, Rows};
+use ndarray::Array2;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal, Zipf};
+
+const N_TRAIN: usize = 100_000;
+const N_TEST: usize = 20_000;
+const N_NUMBERS: usize = 13;
+const N_FIELDS: usize = 26;
+/// Values that a field may have.
+const N_VALUES: u32 = 1 << 10;
+/// Pairs of neighbouring fields that matter together.
+const N_PAIRS: usize = 10;
+/// The log odds of a click where nothing has an effect: one click in four or five.
+const AT_REST: f64 = -1.5;
+
+/// Rows with their labels: to train on, and to test on.
+pub(super) fn draw() -> Result<[(Rows<'static>, Vec<u32>); 2]> {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut effects = |n: usize, size: f64| -> Vec<f64> {
+        (0..n)
+            .map(|_| {
+                let draw: f64 = StandardNormal.sample(&mut rng);
+                size * draw
+            })
+            .collect()
+    };
+    let of_numbers = effects(N_NUMBERS, 0.15);
+    let of_values = effects(N_FIELDS * N_VALUES as usize, 0.15);
+    // A pair has an effect by the last bits of both values.
+    let of_pairs = effects(N_PAIRS * 64, 0.35);
+    let zipf = Zipf::new(f64::from(N_VALUES), 1.1).expect("a law of many values");
+    let mut part = |n_rows: usize| {
+        let mut dense = Array2::<f32>::zeros((n_rows, N_NUMBERS));
+        let mut fields = Array2::<u32>::zeros((n_rows, N_FIELDS));
+        let mut labels = Vec::with_capacity(n_rows);
+        for (mut numbers, mut values) in dense.rows_mut().into_iter().zip(fields.rows_mut()) {
+            let mut log_odds = AT_REST;
+            for (number, effect) in numbers.iter_mut().zip(&of_numbers) {
+                *number = StandardNormal.sample(&mut rng);
+                log_odds += effect * f64::from(*number);
+            }
+            for (field, value) in values.iter_mut().enumerate() {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "from 1 to N_VALUES"
+                )]
+                let drawn = zipf.sample(&mut rng) as u32 - 1;
+                *value = drawn.min(N_VALUES - 1);
+                log_odds += of_values[field * N_VALUES as usize + *value as usize];
+            }
+            for pair in 0..N_PAIRS {
+                let kind = (values[2 * pair] % 8 * 8 + values[2 * pair + 1] % 8) as usize;
+                log_odds += of_pairs[pair * 64 + kind];
+            }
+            labels.push(u32::from(rng.random::<f64>() < 1.0 / (1.0 + (-log_odds).exp())));
+        }
+        Ok((Rows::new(dense, fields, vec![N_VALUES; N_FIELDS])?, labels))
+    };
+    Ok([part(N_TRAIN)?, part(N_TEST)?])
+}

@@ -1,0 +1,51 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+/// Why an experiment could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The library refused something.
+    #[error(transparent)]
+    Library(#[from] easyllp::Error),
+    /// A description that is none.
+    #[error("{name} describes no experiment: {reason}")]
+    Description {
+        /// Its name, or its file.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A data set that is not on this machine.
+    #[error("{dataset} is not in {folder}: `easyllp datasets get {dataset}` brings it there", folder = folder.display())]
+    NoData {
+        /// Which one.
+        dataset: &'static str,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// A task that a data set does not have.
+    #[error("{dataset} has no task `{task}`; it has {known}")]
+    NoTask {
+        /// Which data set.
+        dataset: &'static str,
+        /// What was asked for.
+        task: String,
+        /// What there is.
+        known: String,
+    },
+    /// Results that are not what was written.
+    #[error("{path} holds no results: line {line} is `{text}`", path = path.display())]
+    Results {
+        /// Which file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is there.
+        text: String,
+    },
+}
+
+/// What experiments return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

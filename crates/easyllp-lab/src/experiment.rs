@@ -1,0 +1,209 @@
+//! The experiments: each described by a file, each a list of [cells](crate::Cell).
+
+mod accuracy;
+mod erm;
+mod population;
+mod sgd;
+mod tracking;
+mod variance;
+
+pub use accuracy::Accuracy;
+pub(crate) use accuracy::MEASURES;
+pub use erm::Erm;
+pub use sgd::Sgd;
+pub use tracking::Tracking;
+pub use variance::Variance;
+
+use crate::data::{self, Data, DatasetName};
+use crate::error::{Error, Result};
+use crate::runner::Cell;
+use serde::Deserialize;
+use std::path::Path;
+
+/// What an experiment is to do, as its file says.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "experiment", rename_all = "kebab-case")]
+pub enum Kind {
+    /// Accuracy of methods against the size of bags.
+    Accuracy(Accuracy),
+    /// Variance of estimates against the size of bags and the share of positives.
+    Variance(Variance),
+    /// The loss in the course of a training, true and from bags.
+    Tracking(Tracking),
+    /// The paper's one-pass algorithm: excess risk.
+    Sgd(Sgd),
+    /// Empirical risk minimisation: excess risk.
+    Erm(Erm),
+}
+
+/// An experiment with its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Its name: that of its file.
+    pub name: String,
+    /// What it does.
+    pub kind: Kind,
+}
+
+/// The experiments of the paper, and their thinned versions on embedded data.
+const EMBEDDED: [(&str, &str); 17] = [
+    ("variance", include_str!("../experiments/variance.toml")),
+    ("sgd", include_str!("../experiments/sgd.toml")),
+    ("erm", include_str!("../experiments/erm.toml")),
+    ("mnist-linear", include_str!("../experiments/mnist-linear.toml")),
+    ("mnist-cnn", include_str!("../experiments/mnist-cnn.toml")),
+    ("mnist-cnn-classes", include_str!("../experiments/mnist-cnn-classes.toml")),
+    ("cifar-linear", include_str!("../experiments/cifar-linear.toml")),
+    ("cifar-cnn", include_str!("../experiments/cifar-cnn.toml")),
+    ("ctr-linear", include_str!("../experiments/ctr-linear.toml")),
+    ("ctr-network", include_str!("../experiments/ctr-network.toml")),
+    ("tracking", include_str!("../experiments/tracking.toml")),
+    ("quick-variance", include_str!("../experiments/quick-variance.toml")),
+    ("quick-sgd", include_str!("../experiments/quick-sgd.toml")),
+    ("quick-erm", include_str!("../experiments/quick-erm.toml")),
+    ("quick-linear", include_str!("../experiments/quick-linear.toml")),
+    ("quick-cnn", include_str!("../experiments/quick-cnn.toml")),
+    ("quick-tracking", include_str!("../experiments/quick-tracking.toml")),
+];
+
+/// The names of the experiments that come with the program: the paper's, or the thinned ones.
+pub fn names(quick: bool) -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name).filter(move |name| name.starts_with("quick-") == quick)
+}
+
+impl Experiment {
+    /// One that comes with the program, by its name.
+    pub fn named(name: &str) -> Option<Result<Self>> {
+        let (name, text) = EMBEDDED.iter().find(|(known, _)| *known == name)?;
+        Some(Self::parse(name, text))
+    }
+
+    /// What a file says.
+    pub fn parse(name: &str, text: &str) -> Result<Self> {
+        let bad = |reason: String| Error::Description { name: name.into(), reason };
+        let kind: Kind = toml::from_str(text).map_err(|error| bad(error.to_string().trim().into()))?;
+        match &kind {
+            Kind::Accuracy(accuracy) => accuracy.check(),
+            Kind::Variance(variance) => variance.check(),
+            Kind::Tracking(tracking) => tracking.check(),
+            Kind::Sgd(sgd) => sgd.check(),
+            Kind::Erm(erm) => erm.check(),
+        }
+        .map_err(bad)?;
+        Ok(Self { name: name.into(), kind })
+    }
+
+    /// Whether it is meant: by its own name, without `quick-` too, or by that of its kind.
+    pub fn answers_to(&self, name: &str) -> bool {
+        let kind = match &self.kind {
+            Kind::Accuracy(_) => "accuracy",
+            Kind::Variance(_) => "variance",
+            Kind::Tracking(_) => "tracking",
+            Kind::Sgd(_) => "sgd",
+            Kind::Erm(_) => "erm",
+        };
+        ["all", kind, &self.name, self.name.trim_start_matches("quick-")].contains(&name)
+    }
+
+    /// With another number of replicas.
+    pub fn set_replicas(&mut self, replicas: u32) {
+        match &mut self.kind {
+            Kind::Accuracy(accuracy) => accuracy.replicas = replicas,
+            Kind::Tracking(tracking) => tracking.replicas = replicas,
+            // Their samples are their replicas.
+            Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => {}
+        }
+    }
+
+    /// The data that it needs, if any, from this folder.
+    pub fn load(&self, folder: &Path) -> Result<Option<Data>> {
+        self.dataset().map(|dataset| data::load(dataset, folder)).transpose()
+    }
+
+    /// The data set that it needs, if any.
+    pub fn dataset(&self) -> Option<DatasetName> {
+        match &self.kind {
+            Kind::Accuracy(accuracy) => Some(accuracy.dataset),
+            Kind::Tracking(tracking) => Some(tracking.dataset),
+            Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => None,
+        }
+    }
+
+    /// Its cells, over the data that [`load`](Self::load) gave.
+    pub fn cells<'d>(&self, data: Option<&'d Data>, seed: u64) -> Result<Vec<Cell<'d>>> {
+        let data = || {
+            data.ok_or_else(|| Error::Description {
+                name: self.name.clone(),
+                reason: "its data is not loaded".into(),
+            })
+        };
+        match &self.kind {
+            Kind::Accuracy(accuracy) => accuracy.cells(data()?, seed),
+            Kind::Tracking(tracking) => tracking.cells(data()?, seed),
+            Kind::Variance(variance) => Ok(variance.cells(seed)),
+            Kind::Sgd(sgd) => Ok(sgd.cells(seed)),
+            Kind::Erm(erm) => Ok(erm.cells(seed)),
+        }
+    }
+}
+
+/// A refusal of a list that must not be empty, or of a number that must be above 0.
+fn check_all(checks: &[(&str, bool)]) -> Result<(), String> {
+    match checks.iter().find(|(_, is_right)| !is_right) {
+        Some((what, _)) => Err((*what).into()),
+        None => Ok(()),
+    }
+}
+
+/// A seed of its own for each part of an experiment: the same whatever else is run.
+fn seed_of(seed: u64, part: &str) -> u64 {
+    // FNV-1a: short, and the same for ever.
+    let bytes = seed.to_le_bytes().into_iter().chain(part.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_come_with_the_program_are_read_and_have_cells_of_their_own() {
+        for quick in [false, true] {
+            for name in names(quick) {
+                let experiment = Experiment::named(name).unwrap().unwrap();
+                let embedded = [
+                    None,
+                    Some(DatasetName::Optdigits),
+                    Some(DatasetName::Adult),
+                    Some(DatasetName::SyntheticCtr),
+                ];
+                if !embedded.contains(&experiment.dataset()) {
+                    assert!(!quick, "{name} needs data that is not embedded");
+                    continue;
+                }
+                let data = experiment.load(Path::new("nowhere")).unwrap();
+                let cells = experiment.cells(data.as_ref(), 1).unwrap();
+                let mut keys: Vec<&str> = cells.iter().map(|cell| cell.key.as_str()).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                assert!(!cells.is_empty() && keys.len() == cells.len(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_describes_nothing_is_refused_in_words() {
+        let refused = |text: &str| Experiment::parse("e.toml", text).unwrap_err().to_string();
+        assert!(refused("experiment = \"dance\"").contains("e.toml describes no experiment"));
+        assert!(
+            refused("experiment = \"sgd\"\nstep = 3\nsizes = [1]\nbags = [4]\npasses = 1").contains("step")
+        );
+        assert!(refused("experiment = \"sgd\"\nsizes = []\nbags = [4]\npasses = 1").contains("sizes"));
+    }
+
+    #[test]
+    fn seeds_differ_by_part_and_by_seed() {
+        let seeds = [seed_of(1, "a"), seed_of(1, "b"), seed_of(2, "a"), seed_of(1, "")];
+        assert!((0..4).all(|one| (0..one).all(|other| seeds[one] != seeds[other])));
+    }
+}

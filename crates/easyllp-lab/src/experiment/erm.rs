@@ -1,0 +1,148 @@
+//! Empirical risk minimisation: the excess risk of the best model for corrected targets, against how many bags there are and how large.
+
+use super::population::{self, DIMENSION, P};
+use super::{check_all, seed_of};
+use crate::error::Result;
+use crate::point::Point;
+use crate::runner::Cell;
+use easyllp::method::Draw;
+use easyllp::{
+    BagWeights, Correction, EasyLlp, LabelPrior, Lbfgs, LinearModel, LossName, Optimizer, Trainer,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Erm {
+    /// Rows in a bag; 1 is supervision.
+    pub sizes: Vec<usize>,
+    /// How many bags there are.
+    pub bags: Vec<usize>,
+    /// Samples at each place.
+    pub samples: u32,
+}
+
+impl Erm {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_all(&[
+            (
+                "`sizes` must be numbers from 1 on",
+                !self.sizes.is_empty() && self.sizes.iter().all(|&size| size > 0),
+            ),
+            (
+                "`bags` must be numbers from 2 on",
+                !self.bags.is_empty() && self.bags.iter().all(|&bags| bags > 1),
+            ),
+            ("`samples` must be at least 1", self.samples > 0),
+        ])
+    }
+
+    /// By the number of bags at the middle size; by size with as many rows in all as the greatest number of single rows.
+    pub(super) fn cells(&self, seed: u64) -> Vec<Cell<'static>> {
+        let (middle, most) = (self.sizes[self.sizes.len() / 2], *self.bags.iter().max().expect("checked"));
+        let n_rows = most * middle;
+        let by_bags = self.bags.iter().map(|&bags| ("by bags", bags as f64, middle, bags));
+        let by_size = self.sizes.iter().map(|&size| ("by size", size as f64, size, (n_rows / size).max(2)));
+        by_bags.chain(by_size).map(|(panel, x, size, bags)| self.cell(panel, x, size, bags, seed)).collect()
+    }
+
+    fn cell(&self, panel: &'static str, x: f64, size: usize, n_bags: usize, seed: u64) -> Cell<'static> {
+        let samples = self.samples;
+        let key = format!("erm, {panel}, {size} rows, {n_bags} bags, {samples} samples, seed {seed}");
+        let point = move |series: &str, measure: &str, replica, value| Point {
+            panel: panel.into(),
+            series: series.into(),
+            x,
+            replica,
+            measure: measure.into(),
+            value,
+        };
+        Cell {
+            band: key.clone(),
+            cost: (size * n_bags) as f64 * f64::from(samples),
+            is_wide: false,
+            work: Box::new({
+                let key = key.clone();
+                move |tell| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed_of(seed, &key));
+                    let forms = [
+                        ("paper", Correction::Paper(LabelPrior::binary(P)?)),
+                        ("centred", Correction::Centred(BagWeights::Equal)),
+                    ];
+                    let mut points = Vec::new();
+                    for (name, theory) in expected(size, n_bags) {
+                        points.push(point(name, "theory", 1, theory));
+                    }
+                    for sample in 1..=samples {
+                        let (rows, bags) = population::draw(size, n_bags, &mut rng)?;
+                        for (name, form) in &forms {
+                            let mut rule = EasyLlp::with(&bags, form.clone(), Draw::Never);
+                            let mut model = LinearModel::for_rows(&rows, 2)?;
+                            let trainer = Trainer { optimizer: Optimizer::Lbfgs(Lbfgs::default()), seed: 0 };
+                            trainer.fit(&mut model, &rows, &mut rule, LossName::Squared.training()?)?;
+                            points.push(point(name, "excess risk", sample, population::excess_risk(&model)));
+                        }
+                        if tell((size * n_bags) as u64).is_break() {
+                            return Ok(None);
+                        }
+                    }
+                    Ok(Some(points))
+                }
+            }),
+            key,
+        }
+    }
+}
+
+/// What theory says of both forms, and of supervision on as many rows, to first order in 1/n.
+///
+/// Let V = Σ x(A − w*·x) over a bag. The minimiser is off by the mean of V over rows, so that the excess risk is ½E‖V‖²/(nk²). With
+/// A = p + Σ(y − p), a coordinate x_c of mean 0 has E[V_c²] = k(kpq − ‖w‖²) + k(k − 1)w_c², and the intercept, along which the targets
+/// of all rows of a bag are off together, k³pq − (2k² − k)‖w‖². Centring leaves of the intercept what labels themselves leave: k times the residual.
+fn expected(size: usize, n_bags: usize) -> [(&'static str, f64); 3] {
+    let (k, n) = (size as f64, n_bags as f64);
+    let (of_labels, squares) = (P * (1.0 - P), population::square_of_weights());
+    let of_features = (DIMENSION - 1.0) * k * (k * of_labels - squares) + k * (k - 1.0) * squares;
+    let of_intercept = k.powi(3) * of_labels - (2.0 * k * k - k) * squares;
+    let risk = |square: f64| 0.5 * square / (n * k * k);
+    let residual = population::residual();
+    [
+        ("paper", risk(of_features + of_intercept)),
+        ("centred", risk(of_features + k * residual)),
+        ("labels", 0.5 * DIMENSION * residual / (n * k)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::Summary;
+    use std::ops::ControlFlow;
+
+    /// The mean of 400 samples within four standard errors of theory, and another 3 % for what theory leaves out (its next term is of the
+    /// order of d/n = 0.01). Passes on 20 of the seeds 0 to 19.
+    #[test]
+    fn excess_risks_are_those_of_theory() {
+        let seed = std::env::var("EASYLLP_TEST_SEED").map_or(3, |seed| seed.parse().unwrap());
+        let erm = Erm { sizes: vec![1, 4, 16], bags: vec![800], samples: 400 };
+        for cell in erm.cells(seed) {
+            let points = (cell.work)(&|_| ControlFlow::Continue(())).unwrap().unwrap();
+            for form in ["paper", "centred"] {
+                let of = |measure: &str| -> Vec<f64> {
+                    let is_it = |point: &&Point| point.series == form && point.measure == measure;
+                    points.iter().filter(is_it).map(|point| point.value).collect()
+                };
+                let (found, theory) = (Summary::of(&of("excess risk")).unwrap(), of("theory")[0]);
+                let off = (found.mean - theory).abs();
+                assert!(
+                    off < 4.0 * found.standard_error() + 0.03 * theory,
+                    "{}, {form}: {found:?} for {theory}",
+                    cell.key
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The paper's figure *tracking*: the loss in the course of a training by EasyLLP, true and as bags tell it, with bags dealt anew in
+//! every round.
+
+use super::{check_all, seed_of};
+use crate::data::{Data, DatasetName, Task};
+use crate::error::Result;
+use crate::point::Point;
+use crate::runner::{Cell, Tell};
+use easyllp::bagging::{self, Sizes};
+use easyllp::{
+    Adam, AnyModel, BagWeights, Bags, Correction, Judge, LabelPrior, Lesson, LossName, MethodName,
+    MethodOptions, Model, ModelName, Optimizer, Predictions, Progress, Trainer, metrics,
+};
+use serde::Deserialize;
+use std::ops::ControlFlow;
+
+/// What to train.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tracking {
+    /// On which data.
+    pub dataset: DatasetName,
+    /// For which task.
+    pub task: String,
+    /// Which model.
+    pub model: String,
+    /// Rows in a bag.
+    pub bag_size: usize,
+    /// Rounds of Adam.
+    pub epochs: usize,
+    /// How often.
+    pub replicas: u32,
+}
+
+impl Tracking {
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.model.parse::<ModelName>().map_err(|error| error.to_string())?;
+        check_all(&[
+            ("`bag-size` must be at least 1", self.bag_size > 0),
+            ("`epochs` must be at least 1", self.epochs > 0),
+            ("`replicas` must be at least 1", self.replicas > 0),
+        ])
+    }
+
+    pub(super) fn cells<'d>(&self, data: &'d Data, seed: u64) -> Result<Vec<Cell<'d>>> {
+        let task = data.tasks(std::slice::from_ref(&self.task))?.swap_remove(0);
+        let Self { dataset, model, bag_size, epochs, .. } = self;
+        let band = format!(
+            "tracking, {}, {}, {model}, {bag_size} rows, {epochs} rounds, seed {seed}",
+            dataset.as_str(),
+            task.name
+        );
+        let cell = |replica: u32| {
+            let (this, task) = (self.clone(), task.clone());
+            Cell {
+                key: format!("{band}, replica {replica}"),
+                band: band.clone(),
+                cost: (epochs * data.train.n_rows()) as f64,
+                is_wide: false,
+                work: Box::new(move |tell| this.train(data, &task, replica, seed, tell)),
+            }
+        };
+        Ok((1..=self.replicas).map(cell).collect())
+    }
+
+    fn train(
+        &self,
+        data: &Data,
+        task: &Task,
+        replica: u32,
+        seed: u64,
+        tell: &Tell,
+    ) -> Result<Option<Vec<Point>>> {
+        let seed = seed_of(seed, &format!("tracking, {}, {replica}", self.dataset.as_str()));
+        let n_rows = data.train.n_rows();
+        let singles = Bags::from_labels(bagging::random(n_rows, &Sizes::Fixed(1), seed)?, &task.train, 2)?;
+        let loss = LossName::Logistic.training()?;
+        let mut model = self.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
+        let mut points = Vec::new();
+        let mut epoch = 0;
+        let mut figure = |model: &AnyModel| {
+            epoch += 1;
+            let scores = model.scores(&data.train)?;
+            let truth = metrics::log_loss(&Predictions::new(scores.view(), loss.link())?, &task.train)?;
+            let partition = bagging::random(n_rows, &Sizes::Fixed(self.bag_size), seed.wrapping_add(epoch))?;
+            let bags = Bags::from_labels(partition, &task.train, 2)?;
+            let prior = LabelPrior::pooled(&bags);
+            let estimate = |correction: Correction| corrected_log_loss(&scores, &bags, &correction);
+            let found = [
+                ("true", truth),
+                ("from bags", estimate(Correction::Paper(prior))?),
+                ("from bags, centred", estimate(Correction::Centred(BagWeights::Equal))?),
+            ];
+            points.extend(found.map(|(series, value)| Point {
+                panel: task.name.clone(),
+                // Fields of CSV have no commas.
+                series: series.replace(',', ""),
+                x: epoch as f64,
+                replica,
+                measure: "training loss".into(),
+                value,
+            }));
+            // Every round counts; none is gone back to.
+            Ok(-(epoch as f64))
+        };
+        let judge = Judge { figure: &mut figure, patience: self.epochs, smoothing: 1 };
+        let options = MethodOptions { rebag: Some(self.bag_size), ..MethodOptions::default() };
+        let lesson = Lesson { method: MethodName::EasyLlp, options, bags: &singles, loss };
+        let trainer =
+            Trainer { optimizer: Optimizer::Adam(Adam { epochs: self.epochs, ..Adam::default() }), seed };
+        let mut is_over = false;
+        let mut watch = |progress: Progress| {
+            if matches!(progress, Progress::Epoch(_)) && tell(n_rows as u64).is_break() {
+                is_over = true;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge))?;
+        Ok((!is_over).then_some(points))
+    }
+}
+
+/// The mean of softplus(f) − A·f: the log loss, corrected.
+fn corrected_log_loss(
+    scores: &ndarray::Array2<f32>,
+    bags: &Bags,
+    correction: &Correction,
+) -> easyllp::Result<f64> {
+    let targets = correction.soft(bags)?;
+    let of_row = |(&score, &target): (&f32, &f32)| {
+        let score = f64::from(score);
+        score.max(0.0) + (-score.abs()).exp().ln_1p() - f64::from(target) * score
+    };
+    let sum: f64 = bags
+        .rows()
+        .iter()
+        .map(|&row| row as usize)
+        .map(|row| of_row((&scores[[row, 0]], &targets.values()[[row, 0]])))
+        .sum();
+    Ok(sum / bags.n_members() as f64)
+}

@@ -1,0 +1,133 @@
+//! REPORT: pictures of what experiments found, drawn from saved points and nothing else.
+
+mod accuracy;
+mod excess_risk;
+mod tracking;
+mod variance;
+
+use crate::experiment::{Experiment, Kind};
+use crate::point::{Point, Summary};
+use easyllp_report::{LineChart, escaped};
+use std::fmt::Write;
+
+/// A picture, with the numbers in it.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// The end of its file's name.
+    pub name: String,
+    /// The picture.
+    pub chart: LineChart,
+    /// Series with their places and what was found there.
+    pub numbers: Vec<(String, Vec<(f64, Summary)>)>,
+}
+
+/// The pictures of an experiment.
+pub fn figures(experiment: &Experiment, points: &[Point]) -> Vec<Figure> {
+    match &experiment.kind {
+        Kind::Accuracy(accuracy) => accuracy::figures(accuracy, points),
+        Kind::Variance(variance) => variance::figures(variance, points),
+        Kind::Tracking(tracking) => tracking::figures(tracking, points),
+        Kind::Sgd(_) => excess_risk::of_sgd(points),
+        Kind::Erm(_) => excess_risk::of_erm(points),
+    }
+}
+
+/// What stands above an experiment's pictures.
+pub fn title(experiment: &Experiment) -> String {
+    match &experiment.kind {
+        Kind::Accuracy(accuracy) => format!("Accuracy: {}, {}", accuracy.dataset.title(), accuracy.model),
+        Kind::Variance(_) => "Variance of estimates".into(),
+        Kind::Tracking(tracking) => {
+            format!("Loss in the course of training: {}, {}", tracking.dataset.title(), tracking.model)
+        }
+        Kind::Sgd(_) => "One pass over bags (Algorithm pickone)".into(),
+        Kind::Erm(_) => "Empirical risk minimisation".into(),
+    }
+}
+
+impl Figure {
+    /// The numbers as a table.
+    pub(crate) fn table(&self) -> String {
+        /// A long course is told by a few of its places.
+        const MOST: usize = 12;
+        let mut places: Vec<f64> =
+            self.numbers.iter().flat_map(|(_, line)| line.iter().map(|(x, _)| *x)).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup_by(|one, other| one.to_bits() == other.to_bits());
+        let step = places.len().div_ceil(MOST).max(1);
+        let last = places.len().saturating_sub(1);
+        let shown: Vec<f64> = places
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| place % step == 0 || *place == last)
+            .map(|(_, x)| *x)
+            .collect();
+        let mut table = format!("<div class=\"wide\"><table><tr><th>{}</th>", escaped(&self.chart.x_name));
+        for x in &shown {
+            let _ = write!(table, "<th>{x}</th>");
+        }
+        table.push_str("</tr>\n");
+        for (series, line) in &self.numbers {
+            let _ = write!(table, "<tr><td>{}</td>", escaped(series));
+            for x in &shown {
+                let found = line.iter().find(|(at, _)| at.to_bits() == x.to_bits());
+                let _ = write!(
+                    table,
+                    "<td>{}</td>",
+                    found.map_or_else(String::new, |(_, summary)| cell(summary))
+                );
+            }
+            table.push_str("</tr>\n");
+        }
+        table.push_str("</table></div>\n");
+        table
+    }
+}
+
+fn cell(summary: &Summary) -> String {
+    let digits = |value: f64| {
+        if value.abs() >= 1e4 || (value.abs() < 1e-3 && value.abs() > 0.0) {
+            format!("{value:.2e}")
+        } else if value.abs() >= 10.0 {
+            format!("{value:.2}")
+        } else {
+            format!("{value:.4}")
+        }
+    };
+    if summary.n > 1 {
+        format!("{} ± {}", digits(summary.mean), digits(summary.deviation))
+    } else {
+        digits(summary.mean)
+    }
+}
+
+/// A name as a part of a file's name.
+fn file_part(name: &str) -> String {
+    let letters = name.to_lowercase();
+    let words: Vec<&str> =
+        letters.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_a_cell_for_every_place() {
+        let summary = |mean, n| Summary { mean, deviation: 0.01, n };
+        let figure = Figure {
+            name: "f".into(),
+            chart: LineChart { x_name: "k < 3".into(), ..LineChart::default() },
+            numbers: vec![
+                ("a".into(), vec![(2.0, summary(0.5, 3)), (8.0, summary(12_345.0, 1))]),
+                ("b".into(), vec![(8.0, summary(0.000_1, 1))]),
+            ],
+        };
+        let table = figure.table();
+        assert!(table.contains("<th>k &lt; 3</th><th>2</th><th>8</th>"), "{table}");
+        assert!(table.contains("<td>a</td><td>0.5000 ± 0.0100</td><td>1.23e4</td>"), "{table}");
+        assert!(table.contains("<td>b</td><td></td><td>1.00e-4</td>"), "{table}");
+        assert_eq!(file_part("Even vs odd, best round"), "even-vs-odd-best-round");
+    }
+}

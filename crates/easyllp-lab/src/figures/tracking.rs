@@ -1,0 +1,27 @@
+//! The loss round by round, true and from bags.
+
+use super::Figure;
+use crate::experiment::Tracking;
+use crate::point::{Point, lines};
+use easyllp_report::{Line, LineChart, Style};
+
+pub(super) fn figures(tracking: &Tracking, points: &[Point]) -> Vec<Figure> {
+    let numbers = lines(points, |_| true, "training loss");
+    if numbers.is_empty() {
+        return Vec::new();
+    }
+    let line = |(name, line): &(String, Vec<(f64, crate::point::Summary)>)| Line {
+        name: name.clone(),
+        style: Style::Band,
+        points: line.iter().map(|(x, found)| (*x, found.mean, found.deviation)).collect(),
+    };
+    let chart = LineChart {
+        title: format!("Training loss, {} rows in a bag, dealt anew in every round", tracking.bag_size),
+        x_name: "round".into(),
+        y_name: "log loss on the rows to train on".into(),
+        x_by_ratio: false,
+        y_by_ratio: false,
+        lines: numbers.iter().map(line).collect(),
+    };
+    vec![Figure { name: "loss".into(), chart, numbers }]
+}

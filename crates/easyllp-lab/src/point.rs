@@ -1,0 +1,155 @@
+//! REPORT: what experiments find, one number at a time. All of them write the same kind of line, so that one journal, one CSV and one
+//! way to draw serve all.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A number that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The picture that it belongs to, such as a task.
+    pub panel: String,
+    /// The line in it, such as a method.
+    pub series: String,
+    /// Where on the line, such as the size of bags.
+    pub x: f64,
+    /// Which repetition, counted from 1.
+    pub replica: u32,
+    /// What was measured.
+    pub measure: String,
+    /// The number.
+    pub value: f64,
+}
+
+const HEADER: &str = "panel,series,x,replica,measure,value\n";
+
+/// Points as CSV, with a header; numbers to their last digit.
+pub fn to_csv(points: &[Point]) -> String {
+    let mut text = HEADER.to_owned();
+    for point in points {
+        let Point { panel, series, x, replica, measure, value } = point;
+        debug_assert!(![panel, series, measure].iter().any(|name| name.contains([',', '"', '\n'])));
+        let _ = writeln!(text, "{panel},{series},{x:?},{replica},{measure},{value:?}");
+    }
+    text
+}
+
+/// What [`to_csv`] wrote; or the first line that it did not, counted from 1.
+pub fn from_csv(text: &str) -> Result<Vec<Point>, (usize, String)> {
+    let mut lines = text.split_inclusive('\n').enumerate();
+    match lines.next() {
+        Some((_, header)) if header == HEADER => {}
+        other => return Err((1, other.map_or_else(String::new, |(_, line)| line.trim_end().to_owned()))),
+    }
+    let point = |line: &str| {
+        let mut fields = line.strip_suffix('\n')?.split(',');
+        let mut field = || fields.next();
+        let (panel, series) = (field()?.to_owned(), field()?.to_owned());
+        let (x, replica) = (field()?.parse().ok()?, field()?.parse().ok()?);
+        let (measure, value) = (field()?.to_owned(), field()?.parse().ok()?);
+        field().is_none().then_some(Point { panel, series, x, replica, measure, value })
+    };
+    lines.map(|(place, line)| point(line).ok_or_else(|| (place + 1, line.trim_end().to_owned()))).collect()
+}
+
+/// Many numbers of one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation; 0 of a single one.
+    pub deviation: f64,
+    /// How many.
+    pub n: usize,
+}
+
+impl Summary {
+    /// Of these numbers; none if there are none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Some(Self { mean, deviation: (squares / (n.max(2) - 1) as f64).sqrt(), n })
+    }
+
+    /// Of the mean.
+    pub fn standard_error(&self) -> f64 {
+        self.deviation / (self.n as f64).sqrt()
+    }
+}
+
+/// Lines of one measure, over replicas: series by series in the order in which they first come up, places from left to right. Where a series
+/// has points in several of the panels, a replica counts as their mean.
+pub fn lines(
+    points: &[Point],
+    panels: impl Fn(&str) -> bool,
+    measure: &str,
+) -> Vec<(String, Vec<(f64, Summary)>)> {
+    let mut order: Vec<&str> = Vec::new();
+    // Places are compared by their bits, which for numbers from 0 on is their order.
+    let mut found: BTreeMap<(&str, u64, u32), Vec<f64>> = BTreeMap::new();
+    for point in points.iter().filter(|point| point.measure == measure && panels(&point.panel)) {
+        if !order.contains(&point.series.as_str()) {
+            order.push(&point.series);
+        }
+        found.entry((&point.series, point.x.to_bits(), point.replica)).or_default().push(point.value);
+    }
+    let line = |series: &str| {
+        let mut places: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for ((_, x, _), values) in found.iter().filter(|((of, _, _), _)| *of == series) {
+            places.entry(*x).or_default().extend(Summary::of(values).map(|replica| replica.mean));
+        }
+        let places = places.into_iter();
+        (
+            series.to_owned(),
+            places.filter_map(|(x, values)| Some((f64::from_bits(x), Summary::of(&values)?))).collect(),
+        )
+    };
+    order.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(panel: &str, series: &str, x: f64, replica: u32, value: f64) -> Point {
+        let (panel, series, measure) = (panel.into(), series.into(), "accuracy".into());
+        Point { panel, series, x, replica, measure, value }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let points =
+            [point("a b", "easyllp", 2.0, 1, 0.1 + 0.2), point("a b", "event", 1e-7, 30, f64::INFINITY)];
+        let text = to_csv(&points);
+        assert_eq!(from_csv(&text).unwrap(), points);
+        assert_eq!(from_csv(&text.replace(",30,", ",x,")).unwrap_err().0, 3);
+        assert_eq!(from_csv("").unwrap_err().0, 1);
+        // Cut off anywhere but at the end of a line.
+        let whole = [HEADER.len(), text.find("\na b,event").unwrap() + 1, text.len()];
+        for length in 0..text.len() {
+            assert_eq!(from_csv(&text[..length]).is_ok(), whole.contains(&length), "{length}");
+        }
+    }
+
+    #[test]
+    fn replicas_are_summed_up_and_panels_averaged() {
+        let points = [
+            point("0", "b", 4.0, 1, 1.0),
+            point("0", "b", 2.0, 1, 2.0),
+            point("1", "b", 2.0, 1, 4.0),
+            point("0", "b", 2.0, 2, 5.0),
+            point("0", "a", 2.0, 1, 7.0),
+            point("other", "a", 2.0, 1, 70.0),
+        ];
+        let found = lines(&points, |panel| panel != "other", "accuracy");
+        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        let two = Summary { mean: 4.0, deviation: 2.0_f64.sqrt(), n: 2 };
+        assert_eq!(found[0].1, [(2.0, two), (4.0, Summary { mean: 1.0, deviation: 0.0, n: 1 })]);
+        assert!((two.standard_error() - 1.0).abs() < 1e-12);
+        assert!(lines(&points, |_| true, "loss").is_empty());
+    }
+}

@@ -1,0 +1,315 @@
+//! Work as a list of independent cells. What a cell finds goes to a journal as soon as it is done: killed at any moment and started again,
+//! a run repeats at most the cells that were under way, and ends with the same bytes.
+
+use crate::error::Result;
+use crate::point::{Point, Summary, from_csv, to_csv};
+use easyllp::Journal;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Takes note of rows that were learnt from; says whether to go on.
+pub type Tell<'a> = dyn Fn(u64) -> ControlFlow<()> + Sync + 'a;
+
+/// What a cell does: it returns what it finds, or nothing if it was told to break off.
+type Work<'a> = dyn Fn(&Tell) -> Result<Option<Vec<Point>>> + Send + Sync + 'a;
+
+/// A piece of work that depends on no other.
+pub struct Cell<'a> {
+    /// All that its result depends on, in words: the name under which it is kept.
+    pub key: String,
+    /// What its points have in common with those of other replicas: the band that it makes narrower.
+    pub band: String,
+    /// How long it takes, compared with other cells.
+    pub cost: f64,
+    /// Whether it uses all threads by itself.
+    pub is_wide: bool,
+    /// What it does.
+    pub work: Box<Work<'a>>,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Cells that are done, those of earlier runs included.
+    pub done: usize,
+    /// Cells in all.
+    pub cells: usize,
+    /// Rows that were learnt from, a second.
+    pub rows_a_second: f64,
+    /// How long it will take; none while that is not known.
+    pub left: Option<Duration>,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// What was found, in the order of cells.
+    pub points: Vec<Point>,
+    /// Cells that are done.
+    pub done: usize,
+    /// Cells in all.
+    pub cells: usize,
+}
+
+/// Works through the cells: wide ones in turn, then the others side by side, one thread each. `watch` is told how far it is, and may break
+/// it off. With a budget, time goes first to cells whose bands are widest, and no cell is begun when it is over.
+pub fn run(
+    cells: &[Cell],
+    journal: &Journal,
+    budget: Option<Duration>,
+    watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
+) -> Result<Outcome> {
+    let kept = |cell: &Cell| {
+        let record = journal.get(&cell.key)?;
+        from_csv(std::str::from_utf8(&record).ok()?).ok()
+    };
+    let found: Vec<Option<Vec<Point>>> = cells.iter().map(kept).collect();
+    let course = Course {
+        cells,
+        journal,
+        started: Instant::now(),
+        budget,
+        watch,
+        rows: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+        state: Mutex::new(State {
+            is_taken: found.iter().map(Option::is_some).collect(),
+            found,
+            cost: 0.0,
+            error: None,
+        }),
+    };
+    while let Some(cell) = course.take(true) {
+        course.work_on(cell);
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..rayon::current_num_threads() {
+            scope.spawn(|| {
+                let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+                while let Some(cell) = course.take(false) {
+                    match &alone {
+                        Ok(pool) => pool.install(|| course.work_on(cell)),
+                        // A machine that has no thread to spare works on this one.
+                        Err(_) => course.work_on(cell),
+                    }
+                }
+            });
+        }
+    });
+    let State { found, error, .. } = course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    error.map_or(Ok(()), Err)?;
+    let done = found.iter().flatten().count();
+    Ok(Outcome { points: found.into_iter().flatten().flatten().collect(), done, cells: cells.len() })
+}
+
+struct Course<'a> {
+    cells: &'a [Cell<'a>],
+    journal: &'a Journal,
+    started: Instant,
+    budget: Option<Duration>,
+    watch: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync),
+    rows: AtomicU64,
+    is_over: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    is_taken: Vec<bool>,
+    found: Vec<Option<Vec<Point>>>,
+    /// Of the cells that this run has done.
+    cost: f64,
+    error: Option<crate::Error>,
+}
+
+impl Course<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cell to work on, if one is left and there is time.
+    fn take(&self, wide: bool) -> Option<usize> {
+        if self.is_over.load(Ordering::Relaxed)
+            || self.budget.is_some_and(|budget| self.started.elapsed() >= budget)
+        {
+            return None;
+        }
+        let mut state = self.state();
+        let mut open =
+            (0..self.cells.len()).filter(|&cell| !state.is_taken[cell] && self.cells[cell].is_wide == wide);
+        let cell = if self.budget.is_some() {
+            let widths = widths(self.cells, &state);
+            let width =
+                |cell: &usize| widths.get(self.cells[*cell].band.as_str()).copied().unwrap_or(f64::INFINITY);
+            // The first of equals.
+            open.reduce(|best, cell| if width(&cell) > width(&best) { cell } else { best })
+        } else {
+            open.next()
+        }?;
+        state.is_taken[cell] = true;
+        Some(cell)
+    }
+
+    fn work_on(&self, cell: usize) {
+        let tell = |rows: u64| {
+            self.rows.fetch_add(rows, Ordering::Relaxed);
+            let told = if self.is_over.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                (self.watch)(self.progress(&self.state()))
+            };
+            if told.is_break() {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+            told
+        };
+        let found = (self.cells[cell].work)(&tell).and_then(|found| {
+            if let Some(points) = &found {
+                self.journal.put(&self.cells[cell].key, to_csv(points).as_bytes())?;
+            }
+            Ok(found)
+        });
+        let mut state = self.state();
+        match found {
+            Ok(Some(points)) => {
+                state.found[cell] = Some(points);
+                state.cost += self.cells[cell].cost;
+                if (self.watch)(self.progress(&state)).is_break() {
+                    self.is_over.store(true, Ordering::Relaxed);
+                }
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.is_over.store(true, Ordering::Relaxed);
+                state.error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn progress(&self, state: &State) -> Progress {
+        let elapsed = self.started.elapsed();
+        let is_open =
+            |(cell, found): (&Cell, &Option<Vec<Point>>)| if found.is_none() { cell.cost } else { 0.0 };
+        let cost_left: f64 = self.cells.iter().zip(&state.found).map(is_open).sum();
+        let left = (state.cost > 0.0).then(|| elapsed.mul_f64(cost_left / state.cost));
+        let of_budget = self.budget.map(|budget| budget.saturating_sub(elapsed));
+        Progress {
+            done: state.found.iter().flatten().count(),
+            cells: self.cells.len(),
+            rows_a_second: self.rows.load(Ordering::Relaxed) as f64 / elapsed.as_secs_f64().max(1e-3),
+            left: match (left, of_budget) {
+                (Some(left), Some(of_budget)) => Some(left.min(of_budget)),
+                (left, of_budget) => left.or(of_budget),
+            },
+        }
+    }
+}
+
+/// Panel, series, place across and measure.
+type Place<'p> = (&'p str, &'p str, u64, &'p str);
+
+/// How wide the widest of the lines of each band is, as a standard error. Bands of a single replica have no width that is known: they count
+/// as wider than any, and those of none are not there.
+fn widths<'c>(cells: &'c [Cell], state: &State) -> HashMap<&'c str, f64> {
+    let mut values: HashMap<&str, HashMap<Place, Vec<f64>>> = HashMap::new();
+    for (cell, found) in cells.iter().zip(&state.found) {
+        for point in found.iter().flatten() {
+            let line =
+                (point.panel.as_str(), point.series.as_str(), point.x.to_bits(), point.measure.as_str());
+            values.entry(&cell.band).or_default().entry(line).or_default().push(point.value);
+        }
+    }
+    let width = |values: &Vec<f64>| match Summary::of(values) {
+        Some(summary) if summary.n > 1 => summary.standard_error(),
+        _ => f64::MAX,
+    };
+    values.into_iter().map(|(band, lines)| (band, lines.values().map(width).fold(0.0, f64::max))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    fn go_on(_: Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Cells of three bands, which find 1, 2, … times the width of their band, and count how often they are asked.
+    fn cells(asked: &AtomicUsize, widths: [f64; 3], replicas: u32) -> Vec<Cell<'_>> {
+        let of = |replica: u32, band: usize| Cell {
+            key: format!("{band}, {replica}"),
+            band: band.to_string(),
+            cost: 1.0,
+            is_wide: band == 0,
+            work: Box::new(move |tell| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                if tell(10).is_break() {
+                    return Ok(None);
+                }
+                let value = widths[band] * f64::from(replica);
+                let (panel, series, measure) = (band.to_string(), "s".to_owned(), "m".to_owned());
+                Ok(Some(vec![Point { panel, series, x: 1.0, replica, measure, value }]))
+            }),
+        };
+        (1..=replicas).flat_map(|replica| (0..3).map(move |band| of(replica, band))).collect()
+    }
+
+    #[test]
+    fn what_is_done_stays_done_and_the_order_is_that_of_cells() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let asked = AtomicUsize::new(0);
+        let cells = cells(&asked, [1.0; 3], 4);
+        // Broken off when five are done.
+        let stop = |progress: Progress| {
+            if progress.done >= 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let first = run(&cells, &journal, None, &stop).unwrap();
+        assert!((5..12).contains(&first.done) && first.cells == 12, "{first:?}");
+        let before = asked.load(Ordering::Relaxed);
+        let second = run(&cells, &journal, None, &go_on).unwrap();
+        assert_eq!(second.done, 12);
+        // Those that were under way when it ended are asked again, and no others.
+        assert_eq!(asked.load(Ordering::Relaxed) - before, 12 - first.done);
+        let order: Vec<(String, u32)> =
+            second.points.iter().map(|point| (point.panel.clone(), point.replica)).collect();
+        let expected: Vec<(String, u32)> =
+            (1..=4).flat_map(|replica| ["0", "1", "2"].map(|panel| (panel.to_owned(), replica))).collect();
+        assert_eq!(order, expected);
+        assert_eq!(run(&cells, &journal, None, &go_on).unwrap(), second);
+    }
+
+    #[test]
+    fn a_budget_goes_to_the_widest_bands() {
+        let asked = AtomicUsize::new(0);
+        let cells = cells(&asked, [0.0, 1.0, 5.0], 3);
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        // Nothing is begun without time.
+        assert_eq!(run(&cells, &journal, Some(Duration::ZERO), &go_on).unwrap().done, 0);
+        let found = |which: &[usize]| {
+            let found = cells.iter().enumerate().map(|(place, cell)| {
+                which.contains(&place).then(|| (cell.work)(&|_| ControlFlow::Continue(())).unwrap().unwrap())
+            });
+            State { is_taken: vec![false; cells.len()], found: found.collect(), cost: 0.0, error: None }
+        };
+        // Two replicas of each band but the last, of which there is one: its width is not known.
+        let widths = widths(&cells, &found(&[0, 1, 2, 3, 4]));
+        assert!(widths["0"].abs() < 1e-12 && (widths["1"] - 0.5).abs() < 1e-12);
+        assert!(widths["2"] > 1e300);
+    }
+
+    #[test]
+    fn an_error_ends_the_run_and_keeps_what_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let asked = AtomicUsize::new(0);
+        let mut cells = cells(&asked, [1.0; 3], 2);
+        cells[3].work = Box::new(|_| Err(easyllp::Error::NoRows.into()));
+        assert!(run(&cells, &journal, None, &go_on).is_err());
+        assert!(journal.get("0, 1").is_some() && journal.get("0, 2").is_none());
+    }
+}

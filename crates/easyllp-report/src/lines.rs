@@ -1,0 +1,221 @@
+//! Lines with bands: how something changes with something else, one line a method.
+
+use crate::escaped;
+use crate::plot::{Axis, Plot};
+
+/// A chart of several lines.
+///
+/// ```
+/// use easyllp_report::{Line, LineChart, Style};
+///
+/// let line = Line { name: "EasyLLP".into(), style: Style::Band, points: vec![(2.0, 0.9, 0.01), (4.0, 0.8, 0.02)] };
+/// let chart = LineChart {
+///     title: "Accuracy".into(),
+///     x_name: "rows in a bag".into(),
+///     y_name: "accuracy".into(),
+///     x_by_ratio: true,
+///     y_by_ratio: false,
+///     lines: vec![line],
+/// };
+/// assert!(chart.figure().contains("EasyLLP") && chart.svg().starts_with("<svg"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct LineChart {
+    /// The headline.
+    pub title: String,
+    /// What runs across.
+    pub x_name: String,
+    /// What runs up.
+    pub y_name: String,
+    /// Whether equal ratios are equally far apart, from left to right.
+    pub x_by_ratio: bool,
+    /// The same from below.
+    pub y_by_ratio: bool,
+    /// The lines, in the order of their colours.
+    pub lines: Vec<Line>,
+}
+
+/// One line.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Its name in the key.
+    pub name: String,
+    /// How it is drawn.
+    pub style: Style,
+    /// Places across, heights, and how far the band reaches up and down.
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// A line within its band, with a dot at each point.
+    Band,
+    /// Dots with what they reach; for measurements beside a curve.
+    Dots,
+    /// A dashed curve: what theory says, in the colour of the dots before it, if there are any.
+    Theory,
+}
+
+/// Colours that are told apart by those who see few of them; after these they begin anew.
+const N_COLOURS: usize = 8;
+
+impl LineChart {
+    /// The chart with its headline and key, for a [page](crate::document).
+    pub fn figure(&self) -> String {
+        let key: Vec<String> = self
+            .keys()
+            .into_iter()
+            .map(|(class, name)| {
+                format!(
+                    "<span class=\"key\"><svg viewBox=\"0 0 22 8\"><path class=\"{class}\" d=\"M0 4h22\"/></svg>{}</span>",
+                    escaped(&name)
+                )
+            })
+            .collect();
+        self.plot().finish(&self.title, &self.in_words(), &key.concat())
+    }
+
+    /// The chart as an SVG file.
+    pub fn svg(&self) -> String {
+        self.plot().finish_alone(&self.in_words(), include_str!("alone.css"), &self.keys())
+    }
+
+    /// What explains a line of dots has its colour and is not named again.
+    fn keys(&self) -> Vec<(String, String)> {
+        let mut keys = Vec::new();
+        let mut explains = false;
+        for (place, (class, line)) in self.classes().into_iter().zip(&self.lines).enumerate() {
+            if self.explains(place) {
+                explains = true;
+            } else {
+                keys.push((class, line.name.clone()));
+            }
+        }
+        if explains {
+            keys.push(("series c6 theory".into(), "dashed: theory".into()));
+        }
+        keys
+    }
+
+    /// Whether a line is a curve through the dots of the line before it.
+    fn explains(&self, place: usize) -> bool {
+        self.lines[place].style == Style::Theory && place > 0 && self.lines[place - 1].style == Style::Dots
+    }
+
+    /// The class of each line: its colour, and whether it is dashed.
+    fn classes(&self) -> Vec<String> {
+        let mut next = 0;
+        (0..self.lines.len())
+            .map(|place| {
+                if !self.explains(place) {
+                    next += 1;
+                }
+                let colour = (next - 1) % N_COLOURS;
+                let dashed = if self.lines[place].style == Style::Theory { " theory" } else { "" };
+                format!("series c{colour}{dashed}")
+            })
+            .collect()
+    }
+
+    fn plot(&self) -> Plot {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        // Sizes of bags are powers of two.
+        let x = range(points().map(|point| point.0), self.x_by_ratio.then_some(2.0));
+        let reach = points().flat_map(|&(_, y, reach)| [y - reach, y + reach]);
+        // A band may reach below what ratios can show.
+        let heights = reach.filter(|&y| !self.y_by_ratio || y > 0.0);
+        let mut plot =
+            Plot::new(x, range(heights, self.y_by_ratio.then_some(10.0)), &self.x_name, &self.y_name);
+        for (line, class) in self.lines.iter().zip(self.classes()) {
+            let points = || line.points.iter().map(|&(x, y, _)| (x, y));
+            let band: Vec<(f64, f64, f64)> =
+                line.points.iter().map(|&(x, y, reach)| (x, y - reach, y + reach)).collect();
+            let colour = class.split(' ').nth(1).unwrap_or_default().to_owned();
+            match line.style {
+                Style::Band => {
+                    plot.band(&format!("spread {colour}"), &band);
+                    plot.line(&class, points());
+                    points().for_each(|point| plot.dot(&format!("mark {colour}"), point, 2.2));
+                }
+                Style::Dots => {
+                    for (x, low, high) in band {
+                        plot.reach(&class, x, low, high);
+                    }
+                    points().for_each(|point| plot.dot(&format!("mark {colour}"), point, 3.0));
+                }
+                Style::Theory => plot.line(&class, points()),
+            }
+        }
+        plot
+    }
+
+    /// For those who do not see it: where each line begins and ends.
+    fn in_words(&self) -> String {
+        let of_line = |line: &Line| {
+            let (first, last) = (line.points.first()?, line.points.last()?);
+            Some(format!(
+                "{} goes from {:.3} at {} to {:.3} at {}",
+                line.name, first.1, first.0, last.1, last.0
+            ))
+        };
+        let lines: Vec<String> = self.lines.iter().filter_map(of_line).collect();
+        format!("{}: {} against {}. {}.", self.title, self.y_name, self.x_name, lines.join("; "))
+    }
+}
+
+/// From the least to the greatest number, and a little further.
+fn range(numbers: impl Iterator<Item = f64>, by_ratio: Option<f64>) -> Axis {
+    let (least, most) = numbers
+        .filter(|number| number.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), number| {
+            (least.min(number), most.max(number))
+        });
+    if least > most {
+        return Axis::new(by_ratio.map_or(0.0, |_| 1.0), 2.0, by_ratio);
+    }
+    if by_ratio.is_some() {
+        let margin = (most / least).powf(0.03).max(1.01);
+        return Axis::new(least / margin, most * margin, by_ratio);
+    }
+    // A flat line is drawn flat, not as the noise of its last digits.
+    let margin = (0.04 * (most - least)).max(0.005 * most.abs()).max(1e-12);
+    Axis::new(least - margin, most + margin, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(lines: Vec<Line>) -> LineChart {
+        LineChart {
+            title: "T".into(),
+            x_name: "x".into(),
+            y_name: "y".into(),
+            x_by_ratio: true,
+            y_by_ratio: true,
+            lines,
+        }
+    }
+
+    #[test]
+    fn theory_has_the_colour_of_what_it_explains() {
+        let line =
+            |style| Line { name: "a < b".into(), style, points: vec![(1.0, 2.0, 3.0), (8.0, 1.0, 0.0)] };
+        let styles = [Style::Dots, Style::Theory, Style::Band, Style::Theory];
+        let chart = chart(styles.map(line).to_vec());
+        assert_eq!(chart.classes(), ["series c0", "series c0 theory", "series c1", "series c2 theory"]);
+        let names: Vec<String> = chart.keys().into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names, ["a < b", "a < b", "a < b", "dashed: theory"]);
+        for drawing in [chart.figure(), chart.svg()] {
+            assert!(drawing.contains("a &lt; b") && !drawing.contains("NaN"), "{drawing}");
+        }
+    }
+
+    #[test]
+    fn nothing_at_all_is_drawn_too() {
+        assert!(!chart(Vec::new()).svg().contains("NaN"));
+        let flat = Line { name: "flat".into(), style: Style::Band, points: vec![(2.0, 0.5, 0.0)] };
+        assert!(!chart(vec![flat]).svg().contains("NaN"));
+    }
+}
