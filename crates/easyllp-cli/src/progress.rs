@@ -106,6 +106,46 @@ impl Drop for Cells {
     }
 }
 
+/// A download on its way, file after file.
+pub(crate) struct Download {
+    bar: Option<ProgressBar>,
+    told: Instant,
+}
+
+impl Download {
+    pub(crate) fn begin() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let template = "{msg} {wide_bar} {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left";
+            let style = ProgressStyle::with_template(template).expect("a template that is right");
+            ProgressBar::new(0).with_style(style)
+        });
+        Self { bar, told: Instant::now() }
+    }
+
+    /// Takes note of how much of a file is there.
+    pub(crate) fn see(&mut self, file: &str, done: u64, bytes: u64) {
+        if let Some(bar) = &self.bar {
+            if bar.message() != file {
+                bar.set_message(file.to_owned());
+                bar.reset_eta();
+            }
+            bar.set_length(bytes);
+            bar.set_position(done);
+        } else if self.told.elapsed() >= LINE_EVERY {
+            self.told = Instant::now();
+            eprintln!("easyllp: {file}: {} of {} MB", done >> 20, bytes >> 20);
+        }
+    }
+}
+
+impl Drop for Download {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// A time that is left, in the unit that suits it.
 fn in_words(left: Duration) -> String {
     match left.as_secs() {

@@ -1,6 +1,13 @@
 //! READ: the data sets of the experiments, with the paper's ways to make two classes of many.
 
+mod archive;
+mod checked;
+mod download;
+mod sets;
 mod synthetic_ctr;
+
+pub use archive::ArchiveError;
+pub use download::{DownloadError, MirrorFailure, Origin};
 
 use crate::error::{Error, Result};
 use easyllp::model::RowsForm;
@@ -8,6 +15,7 @@ use easyllp::table::{Column, Encoder, EncoderOptions, Source, Table};
 use easyllp::{ImageShape, Rows, datasets};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A data set by its name.
@@ -27,6 +35,24 @@ pub enum DatasetName {
 }
 
 impl DatasetName {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Mnist, Self::Cifar10, Self::Optdigits, Self::Adult, Self::SyntheticCtr];
+
+    /// What it holds and where it comes from, in a line.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Mnist => "70,000 handwritten digits of 28 × 28 pixels; downloaded, 12 MB",
+            Self::Cifar10 => "60,000 photographs of 32 × 32 pixels in ten classes; downloaded, 170 MB",
+            Self::Optdigits => "5,620 handwritten digits of 8 × 8 pixels; label `digit`: 0 to 9; embedded",
+            Self::Adult => {
+                "48,842 people of the 1994 census, 14 columns; label `income`: <=50K or >50K; embedded"
+            }
+            Self::SyntheticCtr => {
+                "120,000 ad views in the layout of Criteo's log, with known chances of a click; made up"
+            }
+        }
+    }
+
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -82,6 +108,42 @@ pub fn default_folder() -> PathBuf {
         std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| Path::new(&home).join(".cache"))
     };
     std::env::var_os("EASYLLP_DATA").map_or_else(|| cache().join("easyllp"), PathBuf::from)
+}
+
+/// Brings a data set into its place in the folder, checked; what is there and right is left alone. `watch` gets the name of a file, the bytes
+/// of it that are there and its bytes in all, and may break it off.
+pub fn get(
+    name: DatasetName,
+    folder: &Path,
+    origin: &Origin,
+    watch: &mut dyn FnMut(&str, u64, u64) -> ControlFlow<()>,
+) -> Result<PathBuf> {
+    let folder = folder.join(name.as_str());
+    let mut fetch = |file: &download::Published| {
+        download::fetch(file, &folder, origin, &mut |done, bytes| watch(file.name, done, bytes))
+    };
+    match name {
+        DatasetName::Mnist => {
+            for file in &sets::MNIST {
+                fetch(file)?;
+            }
+        }
+        DatasetName::Cifar10 => {
+            let is_there = |(_, name, sum): &(&str, &str, &str)| {
+                let opened = std::fs::File::open(folder.join(name));
+                opened.and_then(|mut file| checked::sha256(&mut file)).is_ok_and(|found| found == *sum)
+            };
+            if !sets::CIFAR10_MEMBERS.iter().all(is_there) {
+                let archive = fetch(&sets::CIFAR10)?;
+                archive::unpack_tar_gz(&archive, &sets::CIFAR10_MEMBERS, &folder)?;
+                // Its members are all that is read; if it cannot be removed, it does no harm.
+                let _ = std::fs::remove_file(archive);
+            }
+        }
+        // Embedded, or made up as they are needed.
+        DatasetName::Optdigits | DatasetName::Adult | DatasetName::SyntheticCtr => {}
+    }
+    Ok(folder)
 }
 
 /// Reads a data set, from the folder unless it is embedded or made up.
@@ -240,7 +302,7 @@ impl Data {
 }
 
 /// Whether a task asks for one class of several: their accuracies are shown as one mean.
-pub fn is_against_rest(task: &str) -> bool {
+pub(crate) fn is_against_rest(task: &str) -> bool {
     task.ends_with(" vs rest")
 }
 

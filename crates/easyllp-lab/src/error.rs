@@ -9,6 +9,12 @@ pub enum Error {
     /// The library refused something.
     #[error(transparent)]
     Library(#[from] easyllp::Error),
+    /// A file that could not be had.
+    #[error(transparent)]
+    Download(#[from] crate::data::DownloadError),
+    /// An archive that does not hold what it should.
+    #[error(transparent)]
+    Archive(#[from] crate::data::ArchiveError),
     /// A description that is none.
     #[error("{name} describes no experiment: {reason}")]
     Description {

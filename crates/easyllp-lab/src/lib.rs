@@ -10,7 +10,9 @@ mod runner;
 mod study;
 
 pub use claims::{Claim, Results, Verdict, claims};
-pub use data::{Data, DatasetName, Task, default_folder, is_against_rest};
+pub use data::{
+    ArchiveError, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, default_folder, get,
+};
 pub use error::{Error, Result};
 pub use experiment::{Accuracy, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};
 pub use figures::{Figure, figures, title};

@@ -1,15 +1,19 @@
-//! `easyllp datasets`: the embedded data sets as files.
+//! `easyllp datasets`: which data sets there are; bringing them here, and the embedded ones as files.
 
 use crate::output::print;
+use crate::progress::Download;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{Column, TableWriter};
-use std::path::PathBuf;
+use easyllp_lab::{DatasetName, Origin, default_folder};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// List the embedded data sets, or write one to a file.
+/// List the data sets, download one, or write an embedded one to a file.
 #[derive(Debug, Args)]
 pub(crate) struct DatasetsArgs {
     #[command(subcommand)]
@@ -18,8 +22,28 @@ pub(crate) struct DatasetsArgs {
 
 #[derive(Debug, Subcommand)]
 enum DatasetsCommand {
-    /// Name the data sets and what is in them
-    List,
+    /// Name the data sets, what is in them, and whether they are here
+    List {
+        /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Download a data set, checked; an interrupted download goes on where it ended
+    #[command(
+        after_help = "Criteo's Kaggle data (train.txt) may not be passed on: get it from its publisher, and read your own \
+        copy as any other table. `synthetic-ctr` has the same layout."
+    )]
+    Get {
+        /// Which one
+        #[arg(value_parser = PossibleValuesParser::new(DOWNLOADED.map(DatasetName::as_str)))]
+        name: String,
+        /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// A folder that holds copies of the published files, or an address to which their names are added
+        #[arg(long, value_name = "DIR|URL")]
+        from: Option<String>,
+    },
     /// Write a data set, labels included, as CSV, Parquet or Arrow
     Export {
         /// Which one
@@ -49,10 +73,10 @@ enum Part {
 
 pub(crate) fn run(args: &DatasetsArgs) -> Result<()> {
     match &args.command {
-        DatasetsCommand::List => print(
-            "adult      48,842 people of the 1994 census, 14 columns; label `income`: <=50K or >50K\n\
-             optdigits  5,620 handwritten digits of 8 × 8 pixels; label `digit`: 0 to 9\n",
-        ),
+        DatasetsCommand::List { dir } => print(&list(&dir.clone().unwrap_or_else(default_folder))),
+        DatasetsCommand::Get { name, dir, from } => {
+            get(name, &dir.clone().unwrap_or_else(default_folder), from.as_deref())
+        }
         DatasetsCommand::Export { name, out, part } => {
             let (data, label) = match name {
                 Name::Adult => (datasets::adult()?, "income"),
@@ -72,6 +96,38 @@ pub(crate) fn run(args: &DatasetsArgs) -> Result<()> {
             Ok(writer.finish()?)
         }
     }
+}
+
+/// The data sets that are neither embedded nor made up.
+const DOWNLOADED: [DatasetName; 2] = [DatasetName::Mnist, DatasetName::Cifar10];
+
+fn list(folder: &Path) -> String {
+    let line = |name: DatasetName| {
+        let here = match DOWNLOADED.contains(&name) {
+            true if folder.join(name.as_str()).exists() => ", here",
+            true => ", not here yet",
+            false => "",
+        };
+        format!("{:14} {}{here}\n", name.as_str(), name.about())
+    };
+    DatasetName::ALL.map(line).concat()
+}
+
+fn get(name: &str, folder: &Path, from: Option<&str>) -> Result<()> {
+    let name =
+        DOWNLOADED.into_iter().find(|known| known.as_str() == name).context("a name that clap knows")?;
+    let origin = match from {
+        None => Origin::Mirrors,
+        Some(address) if address.contains("://") => Origin::Address(address.into()),
+        Some(folder) => Origin::Folder(folder.into()),
+    };
+    let mut download = Download::begin();
+    let folder = easyllp_lab::get(name, folder, &origin, &mut |file, done, bytes| {
+        download.see(file, done, bytes);
+        ControlFlow::Continue(())
+    });
+    drop(download);
+    print(&format!("{}\n", folder?.display()))
 }
 
 fn batch(data: &Dataset, part: &Labelled, label: &str) -> Result<RecordBatch> {

@@ -138,8 +138,10 @@ fn variance_with_error(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let moment = |power: i32| values.iter().map(|value| (value - mean).powi(power)).sum::<f64>() / n;
-    let variance = moment(2) * n / (n - 1.0);
-    (variance, ((moment(4) - moment(2).powi(2)) / n).max(0.0).sqrt())
+    let (second, fourth) = (moment(2), moment(4));
+    // All of it: where the fourth moment is the square of the second, as of a fair coin, the last term is what is left.
+    let square = (fourth - second * second).max(0.0) / n + 2.0 * second * second / (n * (n - 1.0));
+    (second * n / (n - 1.0), square.sqrt())
 }
 
 /// The variances that theory says, in the order of [`ESTIMATES`]; that of the centred form is of a sample of [`Variance::BAGS`] bags.

@@ -1,0 +1,427 @@
+//! Files that others publish: downloaded, checked, and only then given their name.
+//!
+//! Servers are read as hostile: what they send is compared with what is known of the file, and no more of it is stored
+//! than the file has bytes.
+
+use super::checked::{put_in_place, sha256};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+use ureq::http::{Response, Uri};
+use ureq::{Agent, Body, BodyReader, Timeout};
+
+/// Requests to one mirror, each from where the one before it ended.
+const ATTEMPTS: usize = 3;
+/// Redirects that are followed from one address.
+const REDIRECTS: usize = 5;
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// A file that others publish.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Published<'a> {
+    /// What it is called, by its publishers and in the folder that it is put into.
+    pub(super) name: &'a str,
+    /// Its size.
+    pub(super) bytes: u64,
+    /// Its checksum, in lower case. None for an archive whose checksum is not known, but those of its members are.
+    pub(super) sha256: Option<&'a str>,
+    /// Addresses to which the name is added, in the order in which they are tried.
+    pub(super) mirrors: &'a [&'a str],
+}
+
+/// Where files come from.
+#[derive(Debug, Clone)]
+pub enum Origin {
+    /// From those who publish them.
+    Mirrors,
+    /// From a folder that holds copies.
+    Folder(PathBuf),
+    /// From an address to which the name of the file is added.
+    Address(String),
+}
+
+/// Why a file could not be had.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
+pub enum DownloadError {
+    #[error(
+        "cannot download {name}{}\ntry again later, or give a folder that holds a copy of it with --from",
+        lines(failures)
+    )]
+    NotDownloaded { name: String, failures: Vec<MirrorFailure> },
+    #[error("cannot take {path}: {reason}; the folder given with --from must hold it as it was published")]
+    BadCopy { path: PathBuf, reason: String },
+    #[error("cannot write {path}: {reason}")]
+    CannotWrite { path: PathBuf, reason: String },
+    #[error("{path} is being written by another process: wait until it is done, then try again")]
+    Busy { path: PathBuf },
+    #[error("interrupted after {done} of the {bytes} bytes of {name}: the next attempt goes on from there")]
+    Interrupted { name: String, done: u64, bytes: u64 },
+}
+
+/// Why an attempt at one mirror failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorFailure {
+    /// What was asked for.
+    pub address: String,
+    /// What came of it.
+    pub reason: String,
+}
+
+/// One line for each failure, which all start with a line break.
+fn lines(failures: &[MirrorFailure]) -> String {
+    let line = |failure: &MirrorFailure| format!("\n  {}: {}", failure.address, failure.reason);
+    failures.iter().map(line).collect::<Vec<_>>().concat()
+}
+
+/// Puts the file into the folder, checked. What is there and right is left alone.
+///
+/// `watch` gets the bytes that are there and the bytes in all, at the start and whenever some have come. If it breaks,
+/// the next call goes on from there. While a server is silent, it is not asked.
+pub(super) fn fetch(
+    file: &Published,
+    folder: &Path,
+    origin: &Origin,
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<PathBuf, DownloadError> {
+    let limits = Limits {
+        connect: Duration::from_secs(10),
+        silence: Duration::from_secs(30),
+        pause: Duration::from_secs(1),
+    };
+    fetch_within(limits, file, folder, origin, watch)
+}
+
+fn fetch_within(
+    limits: Limits,
+    file: &Published,
+    folder: &Path,
+    origin: &Origin,
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<PathBuf, DownloadError> {
+    let path = folder.join(file.name);
+    if File::open(&path).and_then(|mut opened| fault(file, &mut opened)).is_ok_and(|fault| fault.is_none()) {
+        return Ok(path);
+    }
+    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    let mut part = Part::open(file, folder)?;
+    let filled = match origin {
+        Origin::Mirrors => download(limits, &mut part, file.mirrors, watch),
+        Origin::Address(address) => download(limits, &mut part, &[address], watch),
+        Origin::Folder(copies) => copy(&mut part, &copies.join(file.name), watch),
+    };
+    let placed = filled.and_then(|()| part.put_in_place(&path));
+    if placed.is_err() && part.length == 0 {
+        // Nothing to go on from. If it cannot be removed, it does no harm.
+        let _ = fs::remove_file(&part.path);
+    }
+    placed.map(|()| path)
+}
+
+/// What is wrong with a file that should be the published one; none if it is.
+fn fault(file: &Published, opened: &mut File) -> io::Result<Option<String>> {
+    let bytes = opened.metadata()?.len();
+    if bytes != file.bytes {
+        return Ok(Some(format!("it has {bytes} bytes instead of {}", file.bytes)));
+    }
+    let Some(expected) = file.sha256 else { return Ok(None) };
+    opened.rewind()?;
+    let found = sha256(opened)?;
+    Ok((found != expected).then(|| format!("its SHA-256 is {found} instead of {expected}")))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> DownloadError {
+    DownloadError::CannotWrite { path: path.into(), reason: error.to_string() }
+}
+
+/// What there is of a file, under a name of its own beside the one that it will have.
+struct Part<'a> {
+    file: &'a Published<'a>,
+    path: PathBuf,
+    opened: File,
+    length: u64,
+    /// Whether some of it came from elsewhere than the mirror that is being tried.
+    mixed: bool,
+}
+
+impl<'a> Part<'a> {
+    /// Opens what an earlier call has left, or begins anew.
+    fn open(file: &'a Published<'a>, folder: &Path) -> Result<Self, DownloadError> {
+        let path = folder.join(format!("{}.part", file.name));
+        loop {
+            let opened = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create(true)
+                .open(&path)
+                .map_err(|error| cannot_write(&path, &error))?;
+            match opened.try_lock() {
+                Err(TryLockError::WouldBlock) => return Err(DownloadError::Busy { path }),
+                // Not every file system has locks; the checksum tells if two processes mixed their bytes.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
+            }
+            // Between opening and locking, the process that had it may have given it its name.
+            if !path.exists() {
+                continue;
+            }
+            let length = opened.metadata().map_err(|error| cannot_write(&path, &error))?.len();
+            return Ok(Self { file, path, opened, length, mixed: false });
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), DownloadError> {
+        self.opened.write_all(bytes).map_err(|error| cannot_write(&self.path, &error))?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), DownloadError> {
+        self.opened.set_len(0).map_err(|error| cannot_write(&self.path, &error))?;
+        self.length = 0;
+        self.mixed = false;
+        Ok(())
+    }
+
+    /// Compares it, now that it is whole, with what was published. If it differs, nothing of it is kept.
+    fn check(&mut self) -> Result<(), Failed> {
+        let fault = fault(self.file, &mut self.opened).map_err(|error| cannot_write(&self.path, &error))?;
+        let Some(reason) = fault else { return Ok(()) };
+        let mixed = self.mixed;
+        self.clear()?;
+        // The mirror is not to blame for what it did not send.
+        Err(if mixed { Failed::Attempt(reason) } else { Failed::Mirror(reason) })
+    }
+
+    fn put_in_place(&self, path: &Path) -> Result<(), DownloadError> {
+        put_in_place(&self.opened, &self.path, path).map_err(|error| cannot_write(path, &error))
+    }
+}
+
+/// Why an attempt did not bring the file.
+enum Failed {
+    /// The same mirror may do better when it is asked again.
+    Attempt(String),
+    /// This mirror will not do.
+    Mirror(String),
+    /// No mirror can help.
+    Fetch(DownloadError),
+}
+
+impl From<DownloadError> for Failed {
+    fn from(error: DownloadError) -> Self {
+        Self::Fetch(error)
+    }
+}
+
+/// How long servers are waited for.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// For a connection, its name and its encryption.
+    connect: Duration,
+    /// For the next bytes.
+    silence: Duration,
+    /// Before the same mirror is asked again.
+    pause: Duration,
+}
+
+impl Limits {
+    fn agent(self) -> Agent {
+        let config = Agent::config_builder()
+            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+            .http_status_as_error(false)
+            // Followed here: ureq would read the body of a redirect, however long, and panics at some that are broken.
+            .max_redirects(0)
+            // An attempt never depends on what is left of the one before.
+            .max_idle_connections(0)
+            .timeout_resolve(Some(self.connect))
+            .timeout_connect(Some(self.connect))
+            .timeout_recv_response(Some(self.silence))
+            .timeout_per_read(Some(self.silence))
+            .timeout_per_write(Some(self.silence))
+            .build();
+        Agent::new_with_config(config)
+    }
+}
+
+/// Fills the part from the first mirror that has the file.
+fn download(
+    limits: Limits,
+    part: &mut Part,
+    mirrors: &[&str],
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), DownloadError> {
+    let agent = limits.agent();
+    let mut failures = Vec::new();
+    for mirror in mirrors {
+        let address = format!("{}/{}", mirror.trim_end_matches('/'), part.file.name);
+        part.mixed = part.length > 0;
+        for n_failed in 0..ATTEMPTS {
+            if n_failed > 0 {
+                std::thread::sleep(limits.pause);
+            }
+            let (reason, again) = match attempt(&agent, &address, part, watch) {
+                Ok(()) => return Ok(()),
+                Err(Failed::Attempt(reason)) => (reason, true),
+                Err(Failed::Mirror(reason)) => (reason, false),
+                Err(Failed::Fetch(error)) => return Err(error),
+            };
+            failures.push(MirrorFailure { address: address.clone(), reason });
+            if !again {
+                break;
+            }
+        }
+    }
+    Err(DownloadError::NotDownloaded { name: part.file.name.into(), failures })
+}
+
+/// Asks for what the part lacks, and checks the whole.
+fn attempt(
+    agent: &Agent,
+    address: &str,
+    part: &mut Part,
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), Failed> {
+    // An earlier call may have ended between the last byte and the check. A part that is too long fails the check.
+    if part.length < part.file.bytes {
+        let response = request(agent, address, part.length).map_err(Failed::Mirror)?;
+        let mut body = accept(response, part)?;
+        receive(&mut body, part, watch)?;
+    }
+    part.check()
+}
+
+/// Sends a request for a file from one of its bytes on, and follows redirects.
+fn request(agent: &Agent, address: &str, from: u64) -> Result<Response<Body>, String> {
+    let mut address = address.to_owned();
+    for _ in 0..=REDIRECTS {
+        // Packed on the way, it would be other bytes than those that were published.
+        let mut request = agent.get(&address).header("Accept-Encoding", "identity");
+        if from > 0 {
+            request = request.header("Range", format!("bytes={from}-"));
+        }
+        let response = request.call().map_err(reason)?;
+        if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(response);
+        }
+        let location = response.headers().get("Location").and_then(|location| location.to_str().ok());
+        address =
+            location.and_then(|location| redirected(&address, location)).ok_or("it redirects to nowhere")?;
+    }
+    Err(format!("it redirects more than {REDIRECTS} times"))
+}
+
+/// The address to which a redirect leads, which may leave out what is as before.
+fn redirected(from: &str, location: &str) -> Option<String> {
+    let from: Uri = from.parse().ok()?;
+    let (scheme, authority) = (from.scheme()?, from.authority()?);
+    if location.starts_with("//") {
+        Some(format!("{scheme}:{location}"))
+    } else if location.starts_with('/') {
+        Some(format!("{scheme}://{authority}{location}"))
+    } else if location.contains("://") {
+        Some(location.to_owned())
+    } else {
+        let (folder, _) = from.path().rsplit_once('/')?;
+        Some(format!("{scheme}://{authority}{folder}/{location}"))
+    }
+}
+
+/// The body of a response if it goes on where the part ends, or begins anew.
+fn accept(response: Response<Body>, part: &mut Part) -> Result<BodyReader<'static>, Failed> {
+    let bytes = part.file.bytes;
+    match response.status().as_u16() {
+        200 => {
+            if let Some(offered) = response.body().content_length().filter(|&offered| offered != bytes) {
+                return Err(Failed::Mirror(format!("it has {offered} bytes instead of {bytes}")));
+            }
+            part.clear()?;
+        }
+        206 if goes_on(&response, part) => {}
+        206 | 416 if part.length > 0 => {
+            let reason = format!("it does not go on from byte {}", part.length);
+            part.clear()?;
+            return Err(Failed::Attempt(reason));
+        }
+        status => return Err(Failed::Mirror(format!("HTTP status {status}"))),
+    }
+    Ok(response.into_body().into_reader())
+}
+
+/// Whether a partial response says `bytes first-last/all`, with the first byte that the part lacks and the right number
+/// in all, which may be left open.
+fn goes_on(response: &Response<Body>, part: &Part) -> bool {
+    let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
+    let fits = |range: &str| {
+        let (span, all) = range.strip_prefix("bytes ")?.split_once('/')?;
+        let (first, _) = span.split_once('-')?;
+        Some(first.parse() == Ok(part.length) && (all == "*" || all.parse() == Ok(part.file.bytes)))
+    };
+    range.and_then(fits).unwrap_or(false)
+}
+
+/// Appends a body to the part, to which it must bring what is lacking and no more.
+fn receive(
+    body: &mut impl Read,
+    part: &mut Part,
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), Failed> {
+    let bytes = part.file.bytes;
+    let mut buffer = vec![0; CHUNK];
+    let end = loop {
+        if watch(part.length, bytes).is_break() {
+            let name = part.file.name.into();
+            return Err(DownloadError::Interrupted { name, done: part.length, bytes }.into());
+        }
+        match body.read(&mut buffer) {
+            Ok(0) => break "it ends".into(),
+            Ok(n_bytes) if n_bytes as u64 > bytes - part.length => {
+                part.clear()?;
+                return Err(Failed::Mirror(format!("it has more than {bytes} bytes")));
+            }
+            Ok(n_bytes) => part.append(&buffer[..n_bytes])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break reason(error.into()),
+        }
+    };
+    // Once all of it is there, it does not matter how the end came.
+    if part.length < bytes {
+        return Err(Failed::Attempt(format!("{end} after {} of {bytes} bytes", part.length)));
+    }
+    Ok(())
+}
+
+/// What to tell of an error, which stands after the address it is about.
+fn reason(error: ureq::Error) -> String {
+    match error {
+        ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => "it cannot be reached in time".into(),
+        ureq::Error::Timeout(_) => "it falls silent".into(),
+        ureq::Error::Io(error) => error.to_string(),
+        error => error.to_string(),
+    }
+}
+
+/// Fills the part from a copy, which is checked as a download is.
+fn copy(
+    part: &mut Part,
+    from: &Path,
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), DownloadError> {
+    let bad = |reason| DownloadError::BadCopy { path: from.into(), reason };
+    let mut opened = File::open(from).map_err(|error| bad(error.to_string()))?;
+    part.clear()?;
+    receive(&mut opened, part, watch).and_then(|()| part.check()).or_else(|failed| match failed {
+        Failed::Fetch(error) => Err(error),
+        Failed::Attempt(reason) | Failed::Mirror(reason) => {
+            part.clear()?;
+            Err(bad(reason))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
