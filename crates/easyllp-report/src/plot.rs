@@ -213,18 +213,22 @@ pub(crate) fn ticks((least, most): (f64, f64)) -> Vec<f64> {
     ticks
 }
 
-/// Powers of the base, or of a smaller or a greater one: from three to eight, if any base has so few and so many.
+/// Powers of the base, or of a greater one if these are too many; 1, 2, 5, 10, … if they are too few.
 fn ratio_ticks(least: f64, most: f64, base: f64) -> Vec<f64> {
     const TICKS: std::ops::RangeInclusive<usize> = 3..=8;
+    let within = |tick: &f64| *tick <= most * (1.0 + 1e-9);
     let powers = |base: f64| -> Vec<f64> {
         let first = (least.ln() / base.ln() - 1e-9).ceil();
-        let powers = (0..=*TICKS.end()).map(|place| base.powf(first + place as f64));
-        powers.take_while(|power| *power <= most * (1.0 + 1e-9)).collect()
+        (0..=*TICKS.end()).map(|place| base.powf(first + place as f64)).take_while(within).collect()
     };
-    let bases = [base, 2.0, 4.0, 10.0, 100.0, 1e3, 1e6, 1e12];
-    let fitting = bases.into_iter().map(powers).find(|powers| TICKS.contains(&powers.len()));
-    // A range too short for powers.
-    fitting.unwrap_or_else(|| ticks((least, most)).into_iter().filter(|tick| *tick > 0.0).collect())
+    let bases = [base, 4.0, 10.0, 100.0, 1e3, 1e6, 1e12].into_iter().filter(|other| *other >= base);
+    let fitting = bases.map(powers).find(|powers| TICKS.contains(&powers.len()));
+    fitting.unwrap_or_else(|| {
+        let first = 10_f64.powf(least.log10().floor());
+        let decades = (0..=*TICKS.end()).map(|place| first * 10_f64.powf(place as f64));
+        let steps = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|times| times * decade));
+        steps.skip_while(|tick| *tick < least * (1.0 - 1e-9)).take_while(within).collect()
+    })
 }
 
 /// A power of ten, or a number of two digits times one.
@@ -270,6 +274,12 @@ mod tests {
         assert_eq!(labels(1.0, 64.0), ["1", "2", "4", "8", "16", "32", "64"]);
         assert_eq!(labels(1.0, 1024.0), ["1", "4", "16", "64", "256", "1024"]);
         assert_eq!(labels(1e-5, 1e2), ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1", "10", "100"]);
+        assert_eq!(labels(0.005, 0.3), ["0.00781", "0.01562", "0.03125", "0.0625", "0.125", "0.25"]);
+        let tens = Axis::new(0.008, 0.3, Some(10.0));
+        assert_eq!(
+            tens.ticks().into_iter().map(label).collect::<Vec<_>>(),
+            ["0.01", "0.02", "0.05", "0.1", "0.2"]
+        );
         assert_eq!(power_label(262_144.0), "2.6·10⁵");
         let axis = Axis::new(1.0, 100.0, Some(10.0));
         assert!((axis.share(10.0) - 0.5).abs() < 1e-12 && axis.share(-3.0).abs() < 1e-12);
