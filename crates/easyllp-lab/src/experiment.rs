@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod erm;
+mod held_out;
 mod population;
 mod sgd;
 mod tracking;

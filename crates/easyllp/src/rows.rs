@@ -158,6 +158,14 @@ impl<'a> Rows<'a> {
         gather_lines(&self.dense.view(), rows, to);
     }
 
+    /// A copy of the named rows, of which there is at least one, in that order.
+    pub fn select(&self, rows: &[u32]) -> Rows<'static> {
+        let mut buffer = self.buffer(rows.len());
+        self.gather(rows, &mut buffer);
+        let RowBuffer { dense, categories } = buffer;
+        Rows { dense: dense.into(), categories: categories.into(), cardinalities: self.cardinalities.clone() }
+    }
+
     /// Space for batches of up to this many rows.
     pub fn buffer(&self, n_rows: usize) -> RowBuffer {
         RowBuffer {
@@ -230,6 +238,19 @@ mod tests {
     fn refuses_nothing_at_all() {
         assert_eq!(Rows::dense(Array2::<f32>::zeros((0, 3))).unwrap_err(), Error::NoRows);
         assert_eq!(Rows::dense(Array2::<f32>::zeros((3, 0))).unwrap_err(), Error::NoFeatures);
+    }
+
+    #[test]
+    fn selects_rows_with_all_they_have() {
+        let rows =
+            Rows::new(array![[0.0_f32], [1.0], [2.0]], array![[0, 2], [1, 1], [0, 0]], vec![2, 3]).unwrap();
+        let some = rows.select(&[2, 0]);
+        assert_eq!((some.n_rows(), some.cardinalities()), (2, &[2, 3][..]));
+        let batch = some.batch(0..2);
+        assert_eq!(
+            (batch.dense, batch.categories),
+            (array![[2.0_f32], [0.0]].view(), array![[0, 0], [0, 2]].view())
+        );
     }
 
     #[test]

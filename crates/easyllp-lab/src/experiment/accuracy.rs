@@ -3,6 +3,7 @@
 //! A fifth of the bags is held out unless the file says otherwise. Of each training three accuracies are kept: that of the best round by test
 //! labels, which is the paper's protocol; of the last; and of the round that held-out bags chose by their Brier score, which needs no label.
 
+use super::held_out::HeldOut;
 use super::{check_all, seed_of};
 use crate::data::{Data, DatasetName, Task};
 use crate::error::Result;
@@ -11,9 +12,8 @@ use crate::runner::{Cell, Tell};
 use easyllp::bagging::{self, Sizes};
 use easyllp::method::{EasyLlp, MeanMap, Naive};
 use easyllp::{
-    Adam, AnyModel, Bags, Estimator, Judge, Lesson, LinearColumns, LinearModel, LossName, MethodName,
-    MethodOptions, Model, ModelName, Optimizer, Partition, Predictions, Progress, TargetRule, Trainer,
-    metrics,
+    Adam, AnyModel, Bags, Judge, Lesson, LinearColumns, LinearModel, LossName, MethodName, MethodOptions,
+    Model, ModelName, Optimizer, Partition, Predictions, Progress, TargetRule, Trainer, metrics,
 };
 use ndarray::{Array2, s};
 use rand::{RngExt, SeedableRng};
@@ -155,11 +155,11 @@ impl Accuracy {
     }
 
     /// Bags of a replica, for one of its tasks: those to train on, and those held out.
-    fn deal(&self, partition: &Partition, labels: &[u32], seed: u64) -> Result<(Bags, Option<Bags>)> {
+    fn deal(&self, partition: &Partition, labels: &[u32], seed: u64) -> Result<(Bags, Option<HeldOut>)> {
         let whole = Bags::from_labels(partition.clone(), labels, 2)?;
         if self.held_out > 0.0 {
             let parts = bagging::split(&whole, self.held_out, seed)?;
-            return Ok((parts.train, Some(parts.held_out)));
+            return Ok((parts.train, Some(HeldOut::new(&parts.held_out)?)));
         }
         Ok((whole, None))
     }
@@ -224,7 +224,7 @@ impl Accuracy {
         let mut models = Vec::new();
         for (replica, task, (bags, held_out)) in &dealt {
             for &method in methods {
-                columns.push((*replica, *task, method, held_out.as_ref().map(Estimator::new).transpose()?));
+                columns.push((*replica, *task, method, held_out.as_ref()));
                 rules.push(match method {
                     MethodName::Naive => Box::new(Naive::new(bags)),
                     MethodName::MeanMap => Box::new(MeanMap::new(bags)),
@@ -304,7 +304,7 @@ impl Accuracy {
         let dealt_size = if rebag.is_some() { 1 } else { size };
         let partition = bagging::random(n_rows, &Sizes::Fixed(dealt_size), seed_of(seed, &part))?;
         let (bags, held_out) = self.deal(&partition, &task.train, seed_of(seed, &part))?;
-        let estimator = held_out.as_ref().map(Estimator::new).transpose()?;
+        let judges = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
         let loss = LossName::Logistic.training()?;
         let seed = seed_of(seed, &format!("{part}, {}, {}", task.name, method.as_str()));
         let mut model = self.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
@@ -314,9 +314,8 @@ impl Accuracy {
             course
                 .accuracies
                 .push(metrics::accuracy(&Predictions::new(scores.view(), loss.link())?, &task.test)?);
-            let Some(estimator) = &estimator else { return Ok(0.0) };
-            let scores = model.scores(&data.train)?;
-            let brier = estimator.brier(&Predictions::new(scores.view(), loss.link())?)?.value;
+            let Some((rows, held_out)) = &judges else { return Ok(0.0) };
+            let brier = held_out.brier(&model.scores(rows)?, loss.link())?;
             course.briers.push(brier);
             Ok(brier)
         };
@@ -377,7 +376,7 @@ impl Course {
     }
 }
 
-type Column<'a> = (u32, &'a Task, MethodName, Option<Estimator<'a>>);
+type Column<'a> = (u32, &'a Task, MethodName, Option<&'a HeldOut>);
 
 fn judge_columns(
     data: &Data,
@@ -387,15 +386,16 @@ fn judge_columns(
     link: easyllp::Link,
 ) -> Result<()> {
     let of_test = models.scores(&data.test)?;
-    let needs_bags = columns.iter().any(|(.., estimator)| estimator.is_some());
+    let needs_bags = columns.iter().any(|(.., held_out)| held_out.is_some());
     let of_train = if needs_bags { models.scores(&data.train)? } else { Array2::zeros((0, columns.len())) };
-    let judge = |(place, ((_, task, _, estimator), course)): (usize, (&Column, &mut Course))| {
-        let of_column = |scores: &Array2<f32>| scores.slice(s![.., place..=place]).to_owned();
-        let scores = of_column(&of_test);
-        course.accuracies.push(metrics::accuracy(&Predictions::new(scores.view(), link)?, &task.test)?);
-        if let Some(estimator) = estimator {
-            let scores = of_column(&of_train);
-            course.briers.push(estimator.brier(&Predictions::new(scores.view(), link)?)?.value);
+    let judge = |(place, ((_, task, _, held_out), course)): (usize, (&Column, &mut Course))| {
+        let scores = of_test.slice(s![.., place..=place]);
+        course.accuracies.push(metrics::accuracy(&Predictions::new(scores, link)?, &task.test)?);
+        if let Some(held_out) = held_out {
+            let score = |(place_of_row, _)| of_train[[held_out.rows[place_of_row] as usize, place]];
+            course
+                .briers
+                .push(held_out.brier(&Array2::from_shape_fn((held_out.rows.len(), 1), score), link)?);
         }
         Ok(())
     };

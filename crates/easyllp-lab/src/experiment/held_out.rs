@@ -1,0 +1,54 @@
+//! Bags that no training sees, with their rows apart from all others: what judges a round.
+
+use crate::error::Result;
+use easyllp::{Bags, Estimator, Link, Noise, Partition, Predictions};
+use ndarray::Array2;
+
+/// Bags over rows that are counted anew.
+pub(super) struct HeldOut {
+    /// The rows, by their places among all.
+    pub(super) rows: Vec<u32>,
+    bags: Bags,
+}
+
+impl HeldOut {
+    /// These bags of two classes, and their rows.
+    pub(super) fn new(bags: &Bags) -> Result<Self> {
+        let mut rows = Vec::with_capacity(bags.n_members());
+        let mut bag_of_row = Vec::with_capacity(bags.n_members());
+        for (bag, place) in (0..bags.n_bags()).zip(0..) {
+            rows.extend(bags.members(bag));
+            bag_of_row.extend(std::iter::repeat_n(place, bags.size(bag)));
+        }
+        let partition = Partition::from_bag_of_row(&bag_of_row, bags.n_bags())?;
+        let positives: Vec<f64> = bags.counts().column(1).to_vec();
+        Ok(Self { rows, bags: Bags::binary(partition, &positives, Noise::None)? })
+    }
+
+    /// The Brier score of scores, one for each of the rows.
+    pub(super) fn brier(&self, scores: &Array2<f32>, link: Link) -> easyllp::Result<f64> {
+        Ok(Estimator::new(&self.bags)?.brier(&Predictions::new(scores.view(), link)?)?.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use easyllp::bagging::{self, Sizes};
+
+    #[test]
+    fn it_is_the_score_of_the_bags_among_all_rows() {
+        let labels: Vec<u32> = (0..600).map(|row| u32::from(row % 3 == 0)).collect();
+        let scores = Array2::from_shape_fn((600, 1), |(row, _)| (row as f32 * 0.7).sin());
+        let bags = Bags::from_labels(bagging::random(600, &Sizes::Fixed(5), 1).unwrap(), &labels, 2).unwrap();
+        let held_out = bagging::split(&bags, 0.3, 2).unwrap().held_out;
+        let expected = Estimator::new(&held_out)
+            .unwrap()
+            .brier(&Predictions::new(scores.view(), Link::Logit).unwrap())
+            .unwrap();
+        let apart = HeldOut::new(&held_out).unwrap();
+        let of_rows = apart.rows.iter().map(|&row| scores[[row as usize, 0]]).collect();
+        let of_rows = Array2::from_shape_vec((apart.rows.len(), 1), of_rows).unwrap();
+        assert!((apart.brier(&of_rows, Link::Logit).unwrap() - expected.value).abs() < 1e-12);
+    }
+}
