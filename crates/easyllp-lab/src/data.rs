@@ -2,6 +2,7 @@
 
 mod archive;
 mod checked;
+mod criteo;
 mod download;
 mod sets;
 mod synthetic_ctr;
@@ -32,11 +33,14 @@ pub enum DatasetName {
     Adult,
     /// Clicks that are made up, in the layout of Criteo's log.
     SyntheticCtr,
+    /// Criteo's Kaggle log, from the user's own copy.
+    Criteo,
 }
 
 impl DatasetName {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Mnist, Self::Cifar10, Self::Optdigits, Self::Adult, Self::SyntheticCtr];
+    pub const ALL: [Self; 6] =
+        [Self::Mnist, Self::Cifar10, Self::Optdigits, Self::Adult, Self::SyntheticCtr, Self::Criteo];
 
     /// What it holds and where it comes from, in a line.
     pub fn about(self) -> &'static str {
@@ -46,6 +50,9 @@ impl DatasetName {
             Self::Optdigits => "5,620 handwritten digits of 8 × 8 pixels; label `digit`: 0 to 9; embedded",
             Self::Adult => {
                 "48,842 people of the 1994 census, 14 columns; label `income`: <=50K or >50K; embedded"
+            }
+            Self::Criteo => {
+                "1.2 million ad views of Criteo's Kaggle log; from your own copy, criteo/train.txt"
             }
             Self::SyntheticCtr => {
                 "120,000 ad views in the layout of Criteo's log, with known chances of a click; made up"
@@ -61,6 +68,7 @@ impl DatasetName {
             Self::Optdigits => "optdigits",
             Self::Adult => "adult",
             Self::SyntheticCtr => "synthetic-ctr",
+            Self::Criteo => "criteo",
         }
     }
 
@@ -72,6 +80,7 @@ impl DatasetName {
             Self::Optdigits => "Optdigits",
             Self::Adult => "Adult",
             Self::SyntheticCtr => "Synthetic CTR",
+            Self::Criteo => "Criteo",
         }
     }
 }
@@ -140,8 +149,8 @@ pub fn get(
                 let _ = std::fs::remove_file(archive);
             }
         }
-        // Embedded, or made up as they are needed.
-        DatasetName::Optdigits | DatasetName::Adult | DatasetName::SyntheticCtr => {}
+        // Embedded, made up as they are needed, or for the user to bring.
+        DatasetName::Optdigits | DatasetName::Adult | DatasetName::SyntheticCtr | DatasetName::Criteo => {}
     }
     Ok(folder)
 }
@@ -182,19 +191,14 @@ pub(crate) fn load(name: DatasetName, folder: &Path) -> Result<Data> {
                 test_labels: people.test.labels,
             })
         }
-        DatasetName::SyntheticCtr => {
-            let [(train, train_labels), (test, test_labels)] = synthetic_ctr::draw()?;
-            Ok(Data {
-                name,
-                train,
-                test,
-                image: None,
-                classes: vec!["no click", "click"],
-                train_labels,
-                test_labels,
-            })
-        }
+        DatasetName::SyntheticCtr => Ok(of_clicks(name, synthetic_ctr::draw()?)),
+        DatasetName::Criteo => Ok(of_clicks(name, criteo::read(folder)?)),
     }
+}
+
+fn of_clicks(name: DatasetName, parts: [(Rows<'static>, Vec<u32>); 2]) -> Data {
+    let [(train, train_labels), (test, test_labels)] = parts;
+    Data { name, train, test, image: None, classes: vec!["no click", "click"], train_labels, test_labels }
 }
 
 const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
@@ -283,7 +287,7 @@ impl Data {
         let mut known: Vec<&str> = match self.name {
             DatasetName::Mnist | DatasetName::Optdigits => vec!["even-vs-odd", "one-vs-all"],
             DatasetName::Cifar10 => vec!["animal-vs-machine", "one-vs-all"],
-            DatasetName::Adult | DatasetName::SyntheticCtr => vec!["label"],
+            DatasetName::Adult | DatasetName::SyntheticCtr | DatasetName::Criteo => vec!["label"],
         };
         if self.classes.len() > 2 {
             known.extend(&self.classes);

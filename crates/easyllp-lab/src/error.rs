@@ -31,6 +31,12 @@ pub enum Error {
         /// Where it was looked for.
         folder: PathBuf,
     },
+    /// Criteo's log, which only the user can bring.
+    #[error("{} is not there: put your own copy of Criteo's Kaggle log there; its licence does not let others pass it on", path.display())]
+    NoCriteo {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// A task that a data set does not have.
     #[error("{dataset} has no task `{task}`; it has {known}")]
     NoTask {
@@ -41,9 +47,9 @@ pub enum Error {
         /// What there is.
         known: String,
     },
-    /// Results that are not what was written.
-    #[error("{path} holds no results: line {line} is `{text}`", path = path.display())]
-    Results {
+    /// A line that does not belong into its file.
+    #[error("{path} is not what it should be: line {line} is `{text}`", path = path.display())]
+    BadLine {
         /// Which file.
         path: PathBuf,
         /// Counted from 1.

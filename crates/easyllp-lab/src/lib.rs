@@ -1,12 +1,38 @@
-//! The experiments of the paper *Easy Learning from Label Proportions*: read → run → report.
+//! The experiments of the paper *Easy Learning from Label Proportions*, and a bench for others: read → run → report.
+//!
+//! An [`Experiment`] is described by a few lines of TOML. It is a list of independent [cells](Cell), which [`run`] works through; what a cell
+//! finds, as [points](Point), goes to a journal at once. [`figures`] draws points and [`claims`] holds them against what the paper says; a
+//! [`Study`] is all of that in one folder, with one page to look at.
+//!
+//! ```
+//! use easyllp_lab::{Experiment, Study};
+//! use std::ops::ControlFlow;
+//!
+//! let text = "experiment = \"erm\"\nsizes = [1, 4]\nbags = [50, 100]\nsamples = 10";
+//! let experiment = Experiment::parse("erm", text)?;
+//! let out = std::env::temp_dir().join(format!("easyllp-lab-{}", std::process::id()));
+//! let study = Study { out: out.clone(), data: out.clone(), seed: 1, budget: None };
+//! let ended = study.run(&experiment, &|_| ControlFlow::Continue(()))?;
+//! assert_eq!((ended.done, ended.cells), (4, 4));
+//! let page = study.report(&[experiment], "a doctest")?;
+//! assert!(page.exists() && out.join("erm.csv").exists() && out.join("erm-by-size.svg").exists());
+//! # std::fs::remove_dir_all(&out).unwrap();
+//! # Ok::<(), easyllp_lab::Error>(())
+//! ```
 
-mod claims;
-mod data;
 mod error;
+
+// READ
+mod data;
 mod experiment;
-mod figures;
+
+// RUN
 mod point;
 mod runner;
+
+// REPORT
+mod claims;
+mod figures;
 mod study;
 
 pub use claims::{Claim, Results, Verdict, claims};

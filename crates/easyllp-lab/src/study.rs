@@ -81,7 +81,7 @@ impl Study {
         for experiment in experiments {
             let path = self.csv(experiment);
             if let Ok(text) = std::fs::read_to_string(&path) {
-                let points = from_csv(&text).map_err(|(line, text)| Error::Results { path, line, text })?;
+                let points = from_csv(&text).map_err(|(line, text)| Error::BadLine { path, line, text })?;
                 results.push((experiment, points));
             }
         }

@@ -30,8 +30,8 @@ enum DatasetsCommand {
     },
     /// Download a data set, checked; an interrupted download goes on where it ended
     #[command(
-        after_help = "Criteo's Kaggle data (train.txt) may not be passed on: get it from its publisher, and read your own \
-        copy as any other table. `synthetic-ctr` has the same layout."
+        after_help = "Criteo's Kaggle log may not be passed on: get it from its publisher, and put your copy of train.txt \
+        into the folder criteo among the data sets. `synthetic-ctr` has the same layout."
     )]
     Get {
         /// Which one
@@ -104,6 +104,7 @@ const DOWNLOADED: [DatasetName; 2] = [DatasetName::Mnist, DatasetName::Cifar10];
 fn list(folder: &Path) -> String {
     let line = |name: DatasetName| {
         let here = match DOWNLOADED.contains(&name) {
+            _ if name == DatasetName::Criteo && !folder.join("criteo/train.txt").exists() => ", not here",
             true if folder.join(name.as_str()).exists() => ", here",
             true => ", not here yet",
             false => "",
