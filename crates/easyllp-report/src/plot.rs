@@ -6,7 +6,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 10.0;
+const RIGHT: f64 = 18.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 

@@ -63,6 +63,14 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     }
     use_threads(args.threads)?;
     let experiments = chosen(args)?;
+    // The page shows all results that are in the folder.
+    let others = names(false)
+        .chain(names(true))
+        .filter_map(Experiment::named)
+        .collect::<easyllp_lab::Result<Vec<_>>>()?;
+    let is_other = |other: &Experiment| experiments.iter().all(|experiment| experiment.name != other.name);
+    let shown: Vec<Experiment> =
+        experiments.iter().cloned().chain(others.into_iter().filter(is_other)).collect();
     let study = Study {
         out: args.out.clone(),
         data: args.data.clone().unwrap_or_else(default_folder),
@@ -79,9 +87,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
         let ended = ended.with_context(|| format!("experiment {}", experiment.name))?;
         print(&format!("{}: {} of {} cells\n", experiment.name, ended.done, ended.cells))?;
         // After each, so that there is something to look at.
-        study.report(&experiments, &command(args))?;
+        study.report(&shown, &command(args))?;
     }
-    print(&format!("{}\n", study.report(&experiments, &command(args))?.display()))
+    print(&format!("{}\n", study.report(&shown, &command(args))?.display()))
 }
 
 /// The experiments that are asked for, each once, in the order in which they are known.

@@ -1,0 +1,163 @@
+//! Linear models of many tasks, replicas and methods as columns of one matrix, in one pass over the rows.
+
+use super::{Course, HeldOut, Setting, Task};
+use crate::error::Result;
+use crate::point::Point;
+use crate::runner::{Cell, Tell};
+use easyllp::method::{EasyLlp, MeanMap, Naive};
+use easyllp::{
+    LinearColumns, LinearModel, Link, LossName, MethodName, Model, Predictions, TargetRule, metrics,
+};
+use ndarray::{Array2, s};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Models in a pass, at most.
+const COLUMNS: usize = 256;
+
+/// Whether a method's models can be columns of a matrix: linear ones over numbers, told a target for each row.
+pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
+    let by_rows = [MethodName::Event, MethodName::EasyLlp, MethodName::Naive, MethodName::MeanMap];
+    let is_linear = setting.accuracy.model == "linear" && setting.data.train.n_fields() == 0;
+    is_linear && !setting.accuracy.rebag && by_rows.contains(&method)
+}
+
+/// Some replicas of all tasks, by some methods, in bags of one size.
+pub(super) struct Pass<'d> {
+    setting: Arc<Setting<'d>>,
+    methods: Vec<MethodName>,
+    size: usize,
+    replicas: Vec<u32>,
+}
+
+/// One of the models.
+struct Column<'a> {
+    replica: u32,
+    task: &'a Task,
+    method: MethodName,
+    held_out: Option<&'a HeldOut>,
+}
+
+impl<'d> Pass<'d> {
+    /// The passes that it takes for these methods.
+    pub(super) fn all(setting: &Arc<Setting<'d>>, methods: &[MethodName]) -> Vec<Cell<'d>> {
+        let (supervised, by_bags): (Vec<MethodName>, Vec<MethodName>) =
+            methods.iter().partition(|&&method| method == MethodName::Event);
+        let mut cells = Vec::new();
+        for methods in [supervised, by_bags] {
+            let Some(&first) = methods.first() else { continue };
+            let replicas: Vec<u32> = (1..=setting.accuracy.replicas).collect();
+            let in_a_pass = (COLUMNS / (setting.tasks.len() * methods.len())).max(1);
+            for replicas in replicas.chunks(in_a_pass) {
+                cells.extend(setting.accuracy.sizes_for(first).iter().map(|&size| {
+                    let (methods, replicas) = (methods.clone(), replicas.to_vec());
+                    Pass { setting: Arc::clone(setting), methods, size, replicas }.cell()
+                }));
+            }
+        }
+        cells
+    }
+
+    fn cell(self) -> Cell<'d> {
+        let Self { setting, methods, size, replicas } = &self;
+        let names = |names: Vec<&str>| names.join(" + ");
+        let methods_named = names(methods.iter().map(|method| method.as_str()).collect());
+        let tasks_named = names(setting.tasks.iter().map(|task| task.name.as_str()).collect());
+        let n_models = setting.tasks.len() * methods.len() * replicas.len();
+        Cell {
+            key: format!(
+                "{}, {methods_named}, {tasks_named}, {size} rows, replicas {replicas:?}",
+                setting.key()
+            ),
+            band: format!("{}, {methods_named}, {size} rows", setting.key()),
+            // One of many costs a tenth of a model alone.
+            cost: 0.1 * (n_models * setting.accuracy.epochs * setting.data.train.n_rows()) as f64,
+            is_wide: true,
+            work: Box::new(move |tell| self.train(tell)),
+        }
+    }
+
+    fn train(&self, tell: &Tell) -> Result<Option<Vec<Point>>> {
+        let Self { setting, methods, size, replicas } = self;
+        let data = setting.data;
+        let mut dealt = Vec::new();
+        for &replica in replicas {
+            let partition = setting.partition(replica, *size)?;
+            for task in &setting.tasks {
+                dealt.push((replica, task, setting.deal(&partition, task, replica)?));
+            }
+        }
+        let (mut columns, mut rules, mut models) = (Vec::new(), Vec::new(), Vec::new());
+        for (replica, task, (bags, held_out)) in &dealt {
+            for &method in methods {
+                columns.push(Column { replica: *replica, task, method, held_out: held_out.as_ref() });
+                rules.push(match method {
+                    MethodName::Naive => Box::new(Naive::new(bags)) as Box<dyn TargetRule>,
+                    MethodName::MeanMap => Box::new(MeanMap::new(bags)),
+                    // Of bags of one these are the labels.
+                    _ => Box::new(EasyLlp::new(bags)),
+                });
+                let start = format!("{}, {}, replica {replica}", task.name, method.as_str());
+                models.push(self.start(setting.seed_of(&start))?);
+            }
+        }
+        let mut courses = vec![Course::default(); columns.len()];
+        let (mut failed, mut is_over) = (None, false);
+        let loss = LossName::Logistic.training()?;
+        let mut judge = |_: usize, models: &LinearColumns| {
+            let judged = self.judge(models, &columns, &mut courses, loss.link());
+            failed = failed.take().or(judged.err());
+            is_over |= tell((data.train.n_rows() * columns.len()) as u64).is_break();
+            None
+        };
+        let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| &mut **rule as _).collect();
+        let seed = setting.seed_of(&format!("{size} rows, {replicas:?}"));
+        let trainer = setting.trainer(setting.accuracy.epochs, seed);
+        trainer.fit_columns(&mut models, &data.train, &mut rules, loss, &mut judge)?;
+        failed.map_or(Ok(()), Err)?;
+        let points = columns.iter().zip(&courses).flat_map(|(column, course)| {
+            course.points(&column.task.name, column.method, *size, column.replica)
+        });
+        Ok((!is_over).then(|| points.collect()))
+    }
+
+    /// Adds a round to the course of each model.
+    fn judge(
+        &self,
+        models: &LinearColumns,
+        columns: &[Column],
+        courses: &mut [Course],
+        link: Link,
+    ) -> Result<()> {
+        let data = self.setting.data;
+        let of_test = models.scores(&data.test)?;
+        let needs_bags = columns.iter().any(|column| column.held_out.is_some());
+        let of_train =
+            if needs_bags { models.scores(&data.train)? } else { Array2::zeros((0, columns.len())) };
+        let judge = |(place, (column, course)): (usize, (&Column, &mut Course))| {
+            let scores = Predictions::new(of_test.slice(s![.., place..=place]), link)?;
+            course.accuracies.push(metrics::accuracy(&scores, &column.task.test)?);
+            if let Some(held_out) = column.held_out {
+                let score = |(row, _)| of_train[[held_out.rows[row] as usize, place]];
+                let scores = Array2::from_shape_fn((held_out.rows.len(), 1), score);
+                course.briers.push(held_out.brier(&scores, link)?);
+            }
+            Ok(())
+        };
+        columns.par_iter().zip(courses).enumerate().try_for_each(judge)
+    }
+
+    /// A model whose weights are drawn evenly from ±1/√D.
+    fn start(&self, seed: u64) -> Result<LinearModel> {
+        let rows = &self.setting.data.train;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut model = LinearModel::for_rows(rows, 2)?;
+        let reach = 1.0 / (rows.n_dense() as f32).sqrt();
+        let weights = &mut model.parameters_mut().blocks_mut()[0];
+        let drawn = Array2::from_shape_simple_fn(weights.values().dim(), || rng.random_range(-reach..reach));
+        weights.set(drawn.view())?;
+        Ok(model)
+    }
+}
