@@ -47,7 +47,7 @@ pub struct Experiment {
 }
 
 /// The experiments of the paper, and their thinned versions on embedded data.
-const EMBEDDED: [(&str, &str); 17] = [
+const EMBEDDED: [(&str, &str); 18] = [
     ("variance", include_str!("../experiments/variance.toml")),
     ("sgd", include_str!("../experiments/sgd.toml")),
     ("erm", include_str!("../experiments/erm.toml")),
@@ -56,6 +56,7 @@ const EMBEDDED: [(&str, &str); 17] = [
     ("mnist-cnn-classes", include_str!("../experiments/mnist-cnn-classes.toml")),
     ("cifar-linear", include_str!("../experiments/cifar-linear.toml")),
     ("cifar-cnn", include_str!("../experiments/cifar-cnn.toml")),
+    ("cifar-classes", include_str!("../experiments/cifar-classes.toml")),
     ("ctr-linear", include_str!("../experiments/ctr-linear.toml")),
     ("ctr-network", include_str!("../experiments/ctr-network.toml")),
     ("tracking", include_str!("../experiments/tracking.toml")),
@@ -113,6 +114,16 @@ impl Experiment {
             Kind::Tracking(tracking) => tracking.replicas = replicas,
             // Their samples are their replicas.
             Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => {}
+        }
+    }
+
+    /// With bags that are dealt anew in every round, by the methods that know how.
+    pub fn set_rebag(&mut self) {
+        if let Kind::Accuracy(accuracy) = &mut self.kind {
+            accuracy.rebag = true;
+            accuracy.methods.retain(|method| Accuracy::knows_rebag(*method));
+            // Results of its own.
+            self.name.push_str("-rebag");
         }
     }
 

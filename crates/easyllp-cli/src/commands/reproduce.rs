@@ -35,6 +35,10 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicas: Option<u32>,
 
+    /// Deal bags anew in every round of training; only easyllp knows how
+    #[arg(long)]
+    rebag: bool,
+
     /// The most time for each experiment, such as 90s, 30m or 2h; it goes to the widest bands first
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
@@ -124,6 +128,9 @@ fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
             experiment.set_replicas(replicas);
         }
     }
+    if args.rebag {
+        chosen.iter_mut().for_each(Experiment::set_rebag);
+    }
     Ok(chosen)
 }
 
@@ -135,6 +142,9 @@ fn command(args: &ReproduceArgs) -> String {
     }
     if let Some(replicas) = args.replicas {
         let _ = write!(command, " --replicas {replicas}");
+    }
+    if args.rebag {
+        command.push_str(" --rebag");
     }
     let _ = write!(command, " --seed {}", args.seed);
     command

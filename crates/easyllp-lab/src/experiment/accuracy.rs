@@ -68,7 +68,7 @@ pub(crate) const MEASURES: [&str; 3] = ["best round", "last round", "chosen roun
 
 impl Accuracy {
     pub(super) fn check(&self) -> Result<(), String> {
-        let knows_rebag = |method: &MethodName| [MethodName::EasyLlp, MethodName::Event].contains(method);
+        let knows_rebag = |method: &MethodName| Self::knows_rebag(*method);
         self.model.parse::<ModelName>().map_err(|error| error.to_string())?;
         check_all(&[
             ("`tasks` must name one", !self.tasks.is_empty()),
@@ -87,6 +87,11 @@ impl Accuracy {
                 !self.rebag || self.methods.iter().all(knows_rebag),
             ),
         ])
+    }
+
+    /// Whether a method can be trained on bags that are dealt anew; supervision knows no bags.
+    pub(super) fn knows_rebag(method: MethodName) -> bool {
+        [MethodName::EasyLlp, MethodName::Event].contains(&method)
     }
 
     /// Passes first, which share the work of many models; then what must be trained alone, replica by replica.

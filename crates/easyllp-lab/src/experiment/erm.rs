@@ -51,7 +51,8 @@ impl Erm {
 
     fn cell(&self, panel: &'static str, x: f64, size: usize, n_bags: usize, seed: u64) -> Cell<'static> {
         let samples = self.samples;
-        let key = format!("erm, {panel}, {size} rows, {n_bags} bags, {samples} samples, seed {seed}");
+        let key =
+            format!("erm with bounds, {panel}, {size} rows, {n_bags} bags, {samples} samples, seed {seed}");
         let point = move |series: &str, measure: &str, replica, value| Point {
             panel: panel.into(),
             series: series.into(),
@@ -75,6 +76,9 @@ impl Erm {
                     let mut points = Vec::new();
                     for (name, theory) in expected(size, n_bags) {
                         points.push(point(name, "theory", 1, theory));
+                    }
+                    for (name, bound) in bounds(size, n_bags) {
+                        points.push(point(name, "bound", 1, bound));
                     }
                     for sample in 1..=samples {
                         let (rows, bags) = population::draw(size, n_bags, &mut rng)?;
@@ -116,11 +120,45 @@ fn expected(size: usize, n_bags: usize) -> [(&'static str, f64); 3] {
     ]
 }
 
+/// The paper's bounds on the excess risk, which hold with a chance of 0.95: 2Γ (the corollary of Theorem *ucb*), and twice the bound for
+/// as many labels (eq. *event_level*).
+///
+/// Models are those with ‖w‖ ≤ ½, a ball that holds the optimum. Then |w·x| ≤ ½√d =: F, losses ½(f − y)² are at most B = ½(F + 1)² and
+/// change at most by F + 1 with f, so that their Rademacher complexities are at most (F + 1)F/√N.
+fn bounds(size: usize, n_bags: usize) -> [(&'static str, f64); 2] {
+    let (k, n) = (size as f64, n_bags as f64);
+    let largest_score = 0.5 * DIMENSION.sqrt();
+    let largest_loss = 0.5 * (largest_score + 1.0).powi(2);
+    let complexity = (largest_score + 1.0) * largest_score / (k * n).sqrt();
+    let log_chance = (2.0_f64 / 0.05).ln();
+    let factor = 2.0 * ((2.0 * k * (k * n).ln()).sqrt() + 1.0);
+    let gamma = factor * 2.0 * complexity
+        + 4.0 * largest_loss / n
+        + 4.0 * largest_loss * (k * log_chance / (2.0 * n)).sqrt();
+    let of_labels = 2.0 * complexity + largest_loss * (log_chance / (2.0 * n * k)).sqrt();
+    [("from bags (2Γ)", 2.0 * gamma), ("from labels", 2.0 * of_labels)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::point::Summary;
     use std::ops::ControlFlow;
+
+    #[test]
+    fn bounds_hold_and_shrink_as_the_paper_says() {
+        for (size, n_bags) in [(1, 1000), (16, 500), (64, 4000)] {
+            let [(_, of_bags), (_, of_labels)] = bounds(size, n_bags);
+            for (_, theory) in expected(size, n_bags) {
+                assert!(theory < of_bags, "{size} rows, {n_bags} bags");
+            }
+            assert!(of_labels < of_bags);
+            // Four times the bags: the confidence terms are half as large, the complexity a little more for its logarithm.
+            let [(_, of_more), (_, labels_of_more)] = bounds(size, 4 * n_bags);
+            assert!((0.49..0.56).contains(&(of_more / of_bags)), "{}", of_more / of_bags);
+            assert!((labels_of_more / of_labels - 0.5).abs() < 1e-12);
+        }
+    }
 
     /// The mean of 400 samples within four standard errors of theory, and another 3 % for what theory leaves out (its next term is of the
     /// order of d/n = 0.01). Passes on 20 of the seeds 0 to 19.

@@ -1,7 +1,7 @@
 //! Excess risk against the number of bags and their size, with what theory says.
 
 use super::Figure;
-use crate::point::{Point, lines};
+use crate::point::{Point, Summary, lines};
 use easyllp_report::{Line, LineChart, Style};
 
 pub(super) fn of_sgd(points: &[Point]) -> Vec<Figure> {
@@ -9,7 +9,37 @@ pub(super) fn of_sgd(points: &[Point]) -> Vec<Figure> {
 }
 
 pub(super) fn of_erm(points: &[Point]) -> Vec<Figure> {
-    figures(points, "as many rows in all")
+    let mut figures = figures(points, "as many rows in all");
+    figures.extend(bounds(points));
+    figures
+}
+
+/// How far above what is found the paper's bounds are.
+fn bounds(points: &[Point]) -> Option<Figure> {
+    let of = |measure: &str| lines(points, |panel| panel == "by size", measure);
+    let (found, bounds) = (of("excess risk"), of("bound"));
+    let drawn = |style: Style| {
+        move |(name, line): &(String, Vec<(f64, Summary)>)| Line {
+            name: name.clone(),
+            style,
+            points: line.iter().map(|(x, summary)| (*x, summary.mean, 0.0)).collect(),
+        }
+    };
+    let lines: Vec<Line> =
+        found.iter().map(drawn(Style::Band)).chain(bounds.iter().map(drawn(Style::Theory))).collect();
+    let chart = LineChart {
+        title: "Excess risk and the paper's bounds".into(),
+        x_name: "rows in a bag".into(),
+        y_name: "excess risk".into(),
+        x_by_ratio: true,
+        y_by_ratio: true,
+        lines,
+    };
+    (!bounds.is_empty()).then(|| Figure {
+        name: "bounds".into(),
+        chart,
+        numbers: found.into_iter().chain(bounds).collect(),
+    })
 }
 
 fn figures(points: &[Point], at_every_size: &str) -> Vec<Figure> {
