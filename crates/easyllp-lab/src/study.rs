@@ -8,9 +8,11 @@ use crate::point::{Point, from_csv, to_csv};
 use crate::runner::{Progress, run};
 use easyllp::{Journal, write_whole};
 use easyllp_report::{document, escaped};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Where results go, and what they depend on.
@@ -25,6 +27,9 @@ pub struct Study {
     /// The most time that an experiment may take; all it needs if there is none.
     pub budget: Option<Duration>,
 }
+
+/// A run that is killed forgets no more of the time that it took.
+const NOTE_TIME_EVERY: Duration = Duration::from_secs(20);
 
 /// How an experiment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +55,22 @@ impl Study {
         let journal = self.journal()?;
         let data = experiment.load(&self.data)?;
         let cells = experiment.cells(data.as_ref(), self.seed)?;
-        let outcome = run(&cells, &journal, self.budget, watch)?;
-        let spent = started.elapsed().as_secs_f64() + self.seconds(&journal, experiment);
-        journal.put(&self.time_key(experiment), format!("{spent:?}").as_bytes())?;
+        let before = self.seconds(&journal, experiment);
+        let note_time = || {
+            let spent = before + started.elapsed().as_secs_f64();
+            journal.put(&self.time_key(experiment), format!("{spent:?}").as_bytes())
+        };
+        let noted = Mutex::new(Instant::now());
+        let outcome = run(&cells, &journal, self.budget, &|progress| {
+            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            if noted.elapsed() >= NOTE_TIME_EVERY {
+                *noted = Instant::now();
+                // It matters to nothing but the page.
+                let _ = note_time();
+            }
+            watch(progress)
+        })?;
+        note_time()?;
         write_whole(&self.csv(experiment), to_csv(&outcome.points).as_bytes())?;
         for figure in figures(experiment, &outcome.points) {
             let path = self.out.join(format!("{}-{}.svg", experiment.name, figure.name));
@@ -109,13 +127,13 @@ impl Study {
 
 fn section(experiment: &Experiment, points: &[Point], seconds: f64) -> String {
     let mut html = format!("<section class=\"experiment\"><h2>{}</h2>\n", escaped(&title(experiment)));
-    let replicas = points.iter().map(|point| point.replica).max().unwrap_or(0);
     let _ = writeln!(
         html,
-        "<p class=\"note\"><a href=\"{0}.csv\">{0}.csv</a>: {1} numbers, up to {replicas} replicas, {2}</p>",
+        "<p class=\"note\"><a href=\"{0}.csv\">{0}.csv</a>: {1} numbers, {2}; replicas: {3}</p>",
         escaped(&experiment.name),
         points.len(),
-        duration(seconds)
+        duration(seconds),
+        escaped(&replicas(points).join(", "))
     );
     html.push_str("<div class=\"charts\">\n");
     for figure in figures(experiment, points) {
@@ -128,6 +146,27 @@ fn section(experiment: &Experiment, points: &[Point], seconds: f64) -> String {
     }
     html.push_str("</div></section>\n");
     html
+}
+
+/// How many replicas each series has: the fewest at any place, and the most if they differ.
+fn replicas(points: &[Point]) -> Vec<String> {
+    let mut series: Vec<&str> = Vec::new();
+    let mut found: BTreeMap<(&str, &str, u64), BTreeSet<u32>> = BTreeMap::new();
+    for point in points {
+        if !series.contains(&point.series.as_str()) {
+            series.push(&point.series);
+        }
+        found.entry((&point.series, &point.panel, point.x.to_bits())).or_default().insert(point.replica);
+    }
+    let of_series = |series: &str| {
+        let counts =
+            || found.iter().filter(|((of, ..), _)| *of == series).map(|(_, replicas)| replicas.len());
+        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+            (least, most) if least == most => format!("{series} {most}"),
+            (least, most) => format!("{series} {least} to {most}"),
+        }
+    };
+    series.into_iter().map(of_series).collect()
 }
 
 fn checklist(claims: &[Claim]) -> String {
@@ -166,5 +205,30 @@ fn duration(seconds: f64) -> String {
         ..60.0 => format!("{seconds:.0} s"),
         60.0..3600.0 => format!("{:.0} min", seconds / 60.0),
         _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_are_counted_place_by_place() {
+        let point = |series: &str, x, replica| Point {
+            panel: "p".into(),
+            series: series.into(),
+            x,
+            replica,
+            measure: "m".into(),
+            value: 0.0,
+        };
+        let points = [
+            point("b", 1.0, 1),
+            point("b", 1.0, 2),
+            point("b", 2.0, 1),
+            point("a", 1.0, 7),
+            point("a", 1.0, 7),
+        ];
+        assert_eq!(replicas(&points), ["b 1 to 2", "a 1"]);
     }
 }
