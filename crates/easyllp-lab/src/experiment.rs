@@ -167,6 +167,13 @@ fn check_all(checks: &[(&str, bool)]) -> Result<(), String> {
     }
 }
 
+fn check_sizes_and_bags(sizes: &[usize], bags: &[usize]) -> Result<(), String> {
+    check_all(&[
+        ("`sizes` must be numbers from 1 on", !sizes.is_empty() && sizes.iter().all(|&size| size > 0)),
+        ("`bags` must be numbers from 2 on", !bags.is_empty() && bags.iter().all(|&bags| bags > 1)),
+    ])
+}
+
 /// A seed of its own for each part of an experiment: the same whatever else is run.
 fn seed_of(seed: u64, part: &str) -> u64 {
     // FNV-1a: short, and the same for ever.

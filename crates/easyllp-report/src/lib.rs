@@ -85,7 +85,7 @@ pub fn document(title: &str, body: &str) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
         escaped(title),
-        include_str!("page.css"),
+        concat!(include_str!("page.css"), include_str!("series.css")),
     )
 }
 

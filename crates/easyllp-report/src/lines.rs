@@ -78,7 +78,11 @@ impl LineChart {
 
     /// The chart as an SVG file.
     pub fn svg(&self) -> String {
-        self.plot().finish_alone(&self.in_words(), include_str!("alone.css"), &self.keys())
+        self.plot().finish_alone(
+            &self.in_words(),
+            concat!(include_str!("alone.css"), include_str!("series.css")),
+            &self.keys(),
+        )
     }
 
     /// What explains a line of dots has its colour and is not named again.

@@ -8,7 +8,7 @@ mod training;
 
 use super::held_out::HeldOut;
 use super::{check_all, seed_of};
-use crate::data::{Data, DatasetName, Task};
+use crate::data::{Data, DatasetName, Task, is_against_rest};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
@@ -87,6 +87,24 @@ impl Accuracy {
                 !self.rebag || self.methods.iter().all(knows_rebag),
             ),
         ])
+    }
+
+    /// The picture that a task belongs to: one class against the rest is one picture for all, where all were asked for.
+    pub(crate) fn picture<'t>(&self, task: &'t str) -> &'t str {
+        let is_of_all = is_against_rest(task) && self.tasks.iter().any(|name| name == "one-vs-all");
+        if is_of_all { "one vs all" } else { task }
+    }
+
+    /// The pictures of these points, in the order in which they come up.
+    pub(crate) fn pictures<'p>(&self, points: &'p [Point]) -> Vec<&'p str> {
+        let mut pictures = Vec::new();
+        for point in points {
+            let picture = self.picture(&point.panel);
+            if !pictures.contains(&picture) {
+                pictures.push(picture);
+            }
+        }
+        pictures
     }
 
     /// Whether a method can be trained on bags that are dealt anew; supervision knows no bags.

@@ -1,7 +1,7 @@
 //! Empirical risk minimisation: the excess risk of the best model for corrected targets, against how many bags there are and how large.
 
 use super::population::{self, DIMENSION, P};
-use super::{check_all, seed_of};
+use super::{check_all, check_sizes_and_bags, seed_of};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
@@ -27,17 +27,8 @@ pub struct Erm {
 
 impl Erm {
     pub(super) fn check(&self) -> Result<(), String> {
-        check_all(&[
-            (
-                "`sizes` must be numbers from 1 on",
-                !self.sizes.is_empty() && self.sizes.iter().all(|&size| size > 0),
-            ),
-            (
-                "`bags` must be numbers from 2 on",
-                !self.bags.is_empty() && self.bags.iter().all(|&bags| bags > 1),
-            ),
-            ("`samples` must be at least 1", self.samples > 0),
-        ])
+        check_sizes_and_bags(&self.sizes, &self.bags)?;
+        check_all(&[("`samples` must be at least 1", self.samples > 0)])
     }
 
     /// By the number of bags at the middle size; by size with as many rows in all as the greatest number of single rows.

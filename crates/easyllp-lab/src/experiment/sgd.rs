@@ -1,7 +1,7 @@
 //! The paper's Algorithm *pickone*: the excess risk of its last iterate, against how many bags it saw and how large they were.
 
 use super::population::{self, DIMENSION, P};
-use super::{check_all, seed_of};
+use super::{check_all, check_sizes_and_bags, seed_of};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
@@ -29,17 +29,8 @@ const RADIUS: f64 = 2.0;
 
 impl Sgd {
     pub(super) fn check(&self) -> Result<(), String> {
-        check_all(&[
-            (
-                "`sizes` must be numbers from 1 on",
-                !self.sizes.is_empty() && self.sizes.iter().all(|&size| size > 0),
-            ),
-            (
-                "`bags` must be numbers from 2 on",
-                !self.bags.is_empty() && self.bags.iter().all(|&bags| bags > 1),
-            ),
-            ("`passes` must be at least 1", self.passes > 0),
-        ])
+        check_sizes_and_bags(&self.sizes, &self.bags)?;
+        check_all(&[("`passes` must be at least 1", self.passes > 0)])
     }
 
     /// By the number of bags at the middle size, and by size at the greatest number.

@@ -1,30 +1,17 @@
 //! Accuracy against the size of bags, a picture for each task and protocol; one class against the rest is one picture for all classes.
 
 use super::{Figure, file_part};
-use crate::data::is_against_rest;
 use crate::experiment::{Accuracy, MEASURES};
 use crate::point::{Point, lines};
 use easyllp_report::{Line, LineChart, Style};
 
 pub(super) fn figures(accuracy: &Accuracy, points: &[Point]) -> Vec<Figure> {
-    let mut panels: Vec<&str> = Vec::new();
-    for point in points {
-        let panel = if is_against_rest(&point.panel) && accuracy.tasks.iter().any(|task| task == "one-vs-all")
-        {
-            "one vs all"
-        } else {
-            &point.panel
-        };
-        if !panels.contains(&panel) {
-            panels.push(panel);
-        }
-    }
     let mut figures = Vec::new();
-    for panel in panels {
+    for panel in accuracy.pictures(points) {
         for (measure, protocol) in
             [(MEASURES[0], "best round by test labels"), (MEASURES[2], "round chosen by held-out bags")]
         {
-            let is_it = |of: &str| if panel == "one vs all" { is_against_rest(of) } else { of == panel };
+            let is_it = |task: &str| accuracy.picture(task) == panel;
             let numbers = lines(points, is_it, measure);
             if numbers.is_empty() {
                 continue;
