@@ -1,4 +1,4 @@
-.PHONY: demo test test-burn test-page lint bench doc
+.PHONY: demo test test-burn test-page test-python test-extras lint bench doc
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
 FEATURES = easyllp/datasets,easyllp/tables
@@ -25,6 +25,34 @@ test-burn:
 test-page:
 	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches --no-run   # builds the program, too
 	python3 crates/easyllp-report/tests/page.py target/debug/easyllp target/page
+
+# The Python package: a wheel in an environment of its own, first with NumPy and scikit-learn alone, then with all that its tests
+# compare with. The program is there to be compared with, too.
+PYTHON ?= python3
+ENVIRONMENT = target/python
+test-python:
+	cargo build --profile test --package easyllp-cli --features $(FEATURES)
+	rm -rf $(ENVIRONMENT) target/wheels
+	$(PYTHON) -m venv $(ENVIRONMENT)
+	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	$(ENVIRONMENT)/bin/maturin build --quiet --profile test --out target/wheels
+	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check target/wheels/*.whl
+	cd target && python/bin/python ../python/examples/model_selection.py
+	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check pytest hypothesis mypy pandas pyarrow polars onnx onnxruntime
+	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests
+	cd target && python/bin/python -m pytest --quiet --pyargs easyllp --doctest-modules --ignore-glob='*/torch.py' \
+		--ignore-glob='*/xgboost.py' --ignore-glob='*/lightgbm.py'
+	$(ENVIRONMENT)/bin/mypy
+	cd target && python/bin/python -m mypy.stubtest easyllp._easyllp
+
+# What needs a framework, in the environment of `test-python`: adapters with their docstrings, and the examples.
+test-extras:
+	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check xgboost lightgbm torch matplotlib
+	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests/test_torch.py python/tests/test_xgboost.py python/tests/test_lightgbm.py
+	cd target && python/bin/python -m pytest --quiet --pyargs easyllp --doctest-modules
+	for example in quickstart your_reports model_selection are_my_bags_iid xgboost_adult torch_cnn; do \
+		$(ENVIRONMENT)/bin/python python/examples/$$example.py --out target/$$example.svg || exit 1; \
+	done
 
 lint:
 	cargo fmt --all --check

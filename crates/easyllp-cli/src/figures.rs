@@ -36,9 +36,9 @@ pub(crate) fn figures(
     intervals: Intervals,
 ) -> Result<Vec<Figure>> {
     let predictions = &Predictions::new(scores.view(), link)?;
-    let truth = |labels| of_bags(predictions, link, &single_rows(bags, labels)?, Intervals::default());
+    let truth = |labels| Estimator::new(&single_rows(bags, labels)?)?.figures(predictions);
     let truth = labels.map(truth).transpose()?;
-    let from_bags = of_bags(predictions, link, bags, intervals)?;
+    let from_bags = Estimator::new(bags)?.intervals(intervals)?.figures(predictions)?;
     let figure = |(place, (name, from_bags)): (usize, (&'static str, Estimate))| {
         let truth = truth.as_ref().and_then(|truth| truth.get(place)).map(|(_, estimate)| estimate.value);
         Figure { name, from_bags, truth }
@@ -50,39 +50,6 @@ pub(crate) fn figures(
 pub(crate) fn single_rows(bags: &Bags, labels: &[u32]) -> easyllp::Result<Bags> {
     let partition = Partition::new(bags.n_rows(), bags.rows().into_iter().map(|row| [row]))?;
     Bags::from_labels(partition, labels, bags.n_classes())
-}
-
-fn of_bags(
-    predictions: &Predictions,
-    link: Link,
-    bags: &Bags,
-    intervals: Intervals,
-) -> easyllp::Result<Vec<(&'static str, Estimate)>> {
-    let estimator = Estimator::new(bags)?.intervals(intervals)?;
-    let mut figures = Vec::new();
-    if link != Link::Margin {
-        figures.push(("log loss", estimator.log_loss(predictions)?));
-        figures.push(("Brier", estimator.brier(predictions)?));
-    }
-    figures.push(("accuracy", estimator.accuracy(predictions)?));
-    let pooled = bags.pooled_proportions();
-    if pooled.iter().all(|&share| share > 0.0) {
-        if bags.n_classes() == 2 {
-            figures.push(("AUC", estimator.auc(predictions)?));
-            let AtThreshold { recall, precision, f1, .. } =
-                estimator.at_threshold(predictions, just_above(link))?;
-            figures.extend(precision.map(|precision| ("precision", precision)));
-            figures.extend([("recall", recall), ("F1", f1)]);
-        }
-        figures.push(("balanced accuracy", estimator.confusion(predictions)?.balanced_accuracy));
-    }
-    Ok(figures)
-}
-
-/// The lowest score that is taken for class 1.
-fn just_above(link: Link) -> f64 {
-    let middle: f64 = if link == Link::Identity { 0.5 } else { 0.0 };
-    middle.next_up()
 }
 
 /// Curves of a task of two classes.

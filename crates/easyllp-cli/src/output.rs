@@ -42,6 +42,17 @@ pub(crate) fn misuse(message: &str) -> anyhow::Error {
     clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into()
 }
 
+/// Settings that do not go together are such a mistake, too. The library has the names of options in backquotes.
+pub(crate) fn misfit(error: easyllp::Error) -> anyhow::Error {
+    let easyllp::Error::Misfit { reason } = &error else { return error.into() };
+    let mut parts = reason.split('`');
+    let mut message = parts.next().unwrap_or_default().to_owned();
+    while let Some(option) = parts.next() {
+        message = message + "--" + &option.replace('_', "-") + parts.next().unwrap_or_default();
+    }
+    misuse(&message)
+}
+
 /// A count with commas between thousands.
 pub(crate) fn thousands(count: usize) -> String {
     let digits = count.to_string();
@@ -57,7 +68,16 @@ pub(crate) fn thousands(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::thousands;
+    use super::{misfit, thousands};
+
+    #[test]
+    fn options_are_spelled_as_on_the_command_line() {
+        let error = easyllp::Error::Misfit { reason: "`bag_weights` is for easyllp, without `prior`".into() };
+        assert_eq!(
+            misfit(error).to_string().trim_end(),
+            "error: --bag-weights is for easyllp, without --prior"
+        );
+    }
 
     #[test]
     fn commas_stand_between_thousands() {

@@ -19,6 +19,7 @@ use crate::error::{Error, Result, check_length};
 use crate::loss::LossName;
 use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
 use crate::prior::LabelPrior;
+use crate::rows::Rows;
 use crate::table::Encoder;
 use ndarray::Array2;
 use safetensors::tensor::{Dtype, Metadata, View};
@@ -126,6 +127,19 @@ impl ModelFile {
     /// The model that a file of these bytes holds.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes).map_err(|Reason(reason)| Error::BadModel { reason })
+    }
+
+    /// The probability of each class for each row: N × C.
+    pub fn probabilities(&self, rows: &Rows) -> Result<Array2<f64>> {
+        let link = self.loss.training()?.link();
+        let scores = self.model.scores(rows)?;
+        let mut probabilities = Array2::zeros((scores.nrows(), self.classes.len()));
+        let mut wide = vec![0.0; scores.ncols()];
+        for (line, mut of_row) in scores.rows().into_iter().zip(probabilities.rows_mut()) {
+            wide.iter_mut().zip(line).for_each(|(wide, score)| *wide = f64::from(*score));
+            link.probabilities(&wide, of_row.as_slice_mut().expect("a line of a new array"))?;
+        }
+        Ok(probabilities)
     }
 
     fn write(&self) -> Checked<Vec<u8>> {

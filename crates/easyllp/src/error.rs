@@ -223,6 +223,18 @@ pub enum Error {
     )]
     Diverged { epoch: usize, batch: usize, loss: f64 },
 
+    // Recipes
+    #[error("{reason}")]
+    Misfit { reason: String },
+    #[error(
+        "a holdout of {holdout} leaves {n_held_out} of {n_bags} bags to hold out, and 2 are needed: hold out more, or none"
+    )]
+    TooFewHeldOut { holdout: f64, n_bags: usize, n_held_out: usize },
+    #[error("no epoch has a figure on the held-out bags that is a number")]
+    NoFigure,
+    #[error("training was broken off")]
+    BrokenOff,
+
     // Evaluation
     #[error("scores of a margin loss give no probabilities: train with a loss that does, such as logistic")]
     NoProbabilities,

@@ -24,6 +24,7 @@
 
 mod bootstrap;
 mod confusion;
+mod figures;
 mod groups;
 mod inversion;
 mod joint;

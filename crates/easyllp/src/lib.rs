@@ -89,6 +89,9 @@ pub mod estimate;
 pub mod metrics;
 mod predictions;
 
+// ALL OF IT
+pub mod recipe;
+
 // REPORT
 mod artifact;
 mod atomic;
@@ -109,6 +112,7 @@ pub use model::{AnyModel, Cnn, EmbeddingNet, ImageShape, LinearColumns, LinearMo
 pub use optim::{Adam, Lbfgs, Sgd, sgd};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;
+pub use recipe::Recipe;
 pub use rows::{RowBatch, RowBuffer, Rows};
 pub use train::{Best, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
 

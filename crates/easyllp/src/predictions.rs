@@ -38,6 +38,11 @@ impl<'s> Predictions<'s> {
         n_classes(self.scores.ncols())
     }
 
+    /// What a score says.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
     /// What is said of class 1 of a row, of a task of two classes: its probability, or its margin if there is none.
     ///
     /// # Panics

@@ -94,11 +94,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Rows whose maker has seen to what [`new`](Self::new) checks.
-    pub(crate) fn checked(
-        dense: Array2<f32>,
-        categories: Array2<u32>,
-        cardinalities: Vec<u32>,
-    ) -> Rows<'static> {
+    pub(crate) fn checked(dense: Array2<f32>, categories: Array2<u32>, cardinalities: Vec<u32>) -> Self {
         debug_assert!(Rows::new(dense.view(), categories.view(), cardinalities.clone()).is_ok());
         Rows { dense: dense.into(), categories: categories.into(), cardinalities }
     }

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
             ColumnEncoding::StandardiseVector { means, .. } => {
                 format!("list of {} numbers, scaled together", means.len())
             }
+            ColumnEncoding::AsIs { width } => format!("list of {width} numbers, as they are"),
             ColumnEncoding::Vocabulary(values) => format!("one of {} values", values.len()),
             ColumnEncoding::Hash(buckets) => format!("many values, hashed into {buckets} buckets"),
         };

@@ -5,9 +5,9 @@ use anyhow::Result;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use clap::Args;
-use easyllp::table::{ColumnEncoding, ReadAs, Source, TableWriter};
-use easyllp::{Model, ModelFile};
-use std::collections::BTreeMap;
+use easyllp::ModelFile;
+use easyllp::table::{Source, TableWriter};
+use ndarray::ArrayView1;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,21 +67,19 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
             continue;
         }
         let rows = file.encoder.encode(&source.table(&batch, &features)?)?;
-        let probabilities = probabilities(&file, &rows)?;
+        let probabilities = file.probabilities(&rows)?;
         let mut columns: Vec<ArrayRef> = source.plain(&batch, &args.keep)?;
         if file.classes.len() == 2 {
-            columns.push(Arc::new(Float64Array::from(probabilities[1].clone())));
+            columns.push(Arc::new(Float64Array::from(probabilities.column(1).to_vec())));
         } else {
             let best = |row: usize| {
-                let better = |a: &usize, b: &usize| probabilities[*a][row].total_cmp(&probabilities[*b][row]);
+                let better =
+                    |a: &usize, b: &usize| probabilities[[row, *a]].total_cmp(&probabilities[[row, *b]]);
                 (0..file.classes.len()).max_by(better).map(|class| file.classes[class].as_str())
             };
             let names: StringArray = (0..batch.num_rows()).map(best).collect();
-            columns.extend(
-                probabilities
-                    .iter()
-                    .map(|of_class| Arc::new(Float64Array::from(of_class.clone())) as ArrayRef),
-            );
+            let of_class = |class: ArrayView1<f64>| Arc::new(Float64Array::from(class.to_vec())) as ArrayRef;
+            columns.extend(probabilities.columns().into_iter().map(of_class));
             columns.push(Arc::new(names));
         }
         writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns)?)?;
@@ -91,33 +89,5 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
 
 /// Rows read as the model's encoder knows their columns.
 pub(crate) fn open_for(file: &ModelFile, rows: &[String]) -> Result<Source> {
-    let forced: BTreeMap<String, ReadAs> = file
-        .encoder
-        .columns()
-        .iter()
-        .filter_map(|column| match column.encoding {
-            ColumnEncoding::Standardise { .. } => Some((column.name.clone(), ReadAs::Number)),
-            ColumnEncoding::StandardiseVector { .. } => None,
-            ColumnEncoding::Vocabulary(_) | ColumnEncoding::Hash(_) => {
-                Some((column.name.clone(), ReadAs::Category))
-            }
-        })
-        .collect();
-    Ok(Source::open(rows, forced)?)
-}
-
-/// For each class the probability of each row.
-fn probabilities(file: &ModelFile, rows: &easyllp::Rows) -> Result<Vec<Vec<f64>>> {
-    let link = file.loss.training()?.link();
-    let scores = file.model.scores(rows)?;
-    let n_classes = file.classes.len();
-    let mut columns = vec![Vec::with_capacity(rows.n_rows()); n_classes];
-    let mut of_row = vec![0.0; n_classes];
-    let mut wide = vec![0.0; scores.ncols()];
-    for line in scores.rows() {
-        wide.iter_mut().zip(line).for_each(|(wide, score)| *wide = f64::from(*score));
-        link.probabilities(&wide, &mut of_row)?;
-        columns.iter_mut().zip(&of_row).for_each(|(column, probability)| column.push(*probability));
-    }
-    Ok(columns)
+    Ok(Source::open(rows, file.encoder.read_as())?)
 }

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
                 format!("number, mean {mean:.4}, standard deviation {scale:.4}{flag}")
             }
             ColumnEncoding::StandardiseVector { means, .. } => format!("list of {} numbers", means.len()),
+            ColumnEncoding::AsIs { width } => format!("list of {width} numbers, as they are"),
             ColumnEncoding::Vocabulary(values) => format!("one of {} values", values.len()),
             ColumnEncoding::Hash(buckets) => format!("hashed into {buckets} buckets"),
         };
@@ -75,6 +76,9 @@ fn weights(file: &ModelFile, model: &LinearModel) -> Vec<(String, f32)> {
             }
             ColumnEncoding::StandardiseVector { means, .. } => {
                 names.extend((0..means.len()).map(|place| format!("{}[{place}]", column.name)));
+            }
+            ColumnEncoding::AsIs { width } => {
+                names.extend((0..*width).map(|place| format!("{}[{place}]", column.name)));
             }
             ColumnEncoding::Vocabulary(values) => {
                 for (id, value) in values.iter().enumerate() {

@@ -4,22 +4,16 @@ use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::diagnosis::uneven_columns;
 use crate::figures::{figures, table};
-use crate::method::{MethodArgs, parse_positive, parse_share};
-use crate::output::{misuse, print, thousands};
+use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
+use crate::output::{misfit, print, thousands};
 use crate::progress::Training;
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use easyllp::diagnose::{Verdict, dispersion};
 use easyllp::estimate::Intervals;
-use easyllp::model::RowsForm;
+use easyllp::recipe::{Doing, Fitted, HeldOut, Penalty, StopBy};
 use easyllp::table::{Column, Encoder};
-use easyllp::{
-    Adam, AnyModel, Bags, Estimator, ImageShape, Judge, LabelPrior, Lbfgs, Lesson, LossName, MethodName,
-    MethodOptions, Model, ModelFile, ModelName, Optimizer, Predictions, Rows, TrainLog, Trainer,
-    TrainingLoss, bagging,
-};
-use ndarray::Array2;
-use std::collections::BTreeMap;
+use easyllp::{Bags, ImageShape, LossName, ModelName, Optimizer, Recipe};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -53,7 +47,7 @@ pub(crate) struct TrainArgs {
     /// Penalty l2/2·‖w‖²: a number, or `auto` (the default) for the best of eight on held-out bags. With minibatches it is the
     /// decay of weights, by default none
     #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
-    l2: Option<L2>,
+    l2: Option<Penalty>,
 
     /// Train by minibatches (Adam), with at most this many passes over the rows (40 by default for networks), stopped when held-out
     /// bags see no better; a linear model is else brought to its optimum
@@ -73,7 +67,7 @@ pub(crate) struct TrainArgs {
     holdout: f64,
 
     /// What held-out bags choose and stop by
-    #[arg(long, value_enum, value_name = "FIGURE", default_value_t = StopBy::Brier)]
+    #[arg(long, value_parser = one_of::<StopBy>(StopBy::NAMES), value_name = "FIGURE", default_value = "brier")]
     stop_by: StopBy,
 
     /// Stop minibatches after so many epochs in a row that are no better
@@ -108,29 +102,17 @@ pub(crate) struct TrainArgs {
     method: MethodArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StopBy {
-    Brier,
-    Error,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum L2 {
-    Auto,
-    Value(f64),
-}
-
-fn parse_l2(text: &str) -> Result<L2, String> {
+fn parse_l2(text: &str) -> Result<Penalty, String> {
     match text.parse() {
-        _ if text == "auto" => Ok(L2::Auto),
-        Ok(l2) if l2 >= 0.0 && f64::is_finite(l2) => Ok(L2::Value(l2)),
+        _ if text == "auto" => Ok(Penalty::Auto),
+        Ok(l2) if l2 >= 0.0 && f64::is_finite(l2) => Ok(Penalty::Value(l2)),
         _ => Err("`auto` or a number of at least 0 is needed".into()),
     }
 }
 
 pub(super) fn parse_l2_value(text: &str) -> Result<f64, String> {
     match parse_l2(text) {
-        Ok(L2::Value(l2)) => Ok(l2),
+        Ok(Penalty::Value(l2)) => Ok(l2),
         _ => Err("a number of at least 0 is needed".into()),
     }
 }
@@ -142,13 +124,10 @@ pub(super) fn parse_loss(text: &str) -> Result<LossName, String> {
     }
 }
 
-/// Penalties for a single label that `auto` tries, from strong to weak: each solution is where the next one starts.
-pub(super) const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
-
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let options = args.method.options(args.seed, args.label.is_some())?;
-    let plan = Plan::new(args)?;
+    let recipe = args.recipe()?;
+    recipe.check(args.label.is_some()).map_err(misfit)?;
     let Data { features, bags, classes, image } = match &args.label {
         Some(label) => args.data.load_labelled(label, &args.positive)?,
         None => args.data.load()?,
@@ -176,133 +155,57 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         eprintln!("easyllp: warning: {sentence}");
     }
 
-    let name = args.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
-    let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
-    let model = args.model.build(form, bags.n_classes(), args.seed)?;
-    let task = Task { args, options, rows: &rows, loss: name.training()?, untrained: model };
-    let optimizer = if args.holdout > 0.0 {
-        let bagging::Split { train, held_out } = bagging::split(&bags, args.holdout, args.seed)?;
-        anyhow::ensure!(
-            held_out.n_bags() >= 2,
-            "--holdout {} of {} bags leaves {} to hold out, and 2 are needed: hold out more, or none",
-            args.holdout,
-            bags.n_bags(),
-            held_out.n_bags()
-        );
-        let Chosen { scores, place, epoch } = task.choose(&plan, &train, &held_out)?;
-        let found = figures(&scores, task.loss.link(), &held_out, None, Intervals::default())?;
-        print(&format!(
-            "{}\nFrom {} held-out bags, for a model trained on the other {}.\n",
-            table(&found),
-            thousands(held_out.n_bags()),
-            thousands(train.n_bags())
-        ))?;
-        stopped_at(plan.optimizers(bags.n_bags()).swap_remove(place), epoch)
-    } else {
-        plan.optimizers(bags.n_bags()).swap_remove(0)
+    let mut training = None;
+    let mut watch = |doing: Doing| {
+        match doing {
+            Doing::Begins { what, epochs, rows } => training = Some(Training::begin(what, epochs, rows)),
+            Doing::Progress(progress) => training.iter_mut().for_each(|training| training.see(&progress)),
+        }
+        ControlFlow::Continue(())
     };
-    let mut model = task.untrained.clone();
-    task.fit(&mut model, &bags, &optimizer, "all bags", None)?;
-    let file = ModelFile {
-        classes,
-        loss: name,
-        method: args.method.method.to_string(),
-        prior: LabelPrior::pooled(&bags),
-        settings: settings(args, &bags, &optimizer),
-        fingerprint: bags.fingerprint(),
-        encoder,
-        name: args.model.clone(),
-        image,
-        model,
-    };
-    file.save(&args.out)?;
-    let l2 = match &optimizer {
+    let fitted = recipe.fit(&rows, &bags, image, &mut watch)?;
+    drop(training);
+    print_held_out(&fitted)?;
+    let how = match &fitted.optimizer {
         Optimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),
         Optimizer::Adam(adam) => format!("{} epochs; ", adam.epochs),
         Optimizer::Sgd(_) => String::new(),
     };
-    eprintln!("easyllp: {l2}model written to {}", args.out.display());
+    recipe.model_file(fitted, &bags, encoder, classes, image).save(&args.out)?;
+    eprintln!("easyllp: {how}model written to {}", args.out.display());
     Ok(())
 }
 
-/// What `show` tells of a training.
-fn settings(args: &TrainArgs, bags: &Bags, optimizer: &Optimizer) -> BTreeMap<String, String> {
-    let mut settings = vec![
-        ("bags", thousands(bags.n_bags())),
-        ("rows", thousands(bags.n_members())),
-        ("holdout", args.holdout.to_string()),
-        ("seed", args.seed.to_string()),
-    ];
-    settings.extend(args.method.settings());
-    settings.extend(match optimizer {
-        Optimizer::Lbfgs(lbfgs) => vec![("optimizer", "L-BFGS".into()), ("l2", format!("{:.3e}", lbfgs.l2))],
-        Optimizer::Adam(adam) => vec![
-            ("optimizer", "Adam".into()),
-            ("epochs", adam.epochs.to_string()),
-            ("lr", adam.learning_rate.to_string()),
-            ("batch size", adam.batch_size.to_string()),
-            ("l2", adam.weight_decay.to_string()),
-        ],
-        Optimizer::Sgd(sgd) => vec![("optimizer", "SGD".into()), ("lr", sgd.scale.to_string())],
-    });
-    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+impl TrainArgs {
+    fn recipe(&self) -> Result<Recipe> {
+        Ok(Recipe {
+            method: self.method.method,
+            choices: self.method.choices()?,
+            model: self.model.clone(),
+            loss: self.loss,
+            l2: self.l2,
+            epochs: self.epochs,
+            lr: self.lr,
+            batch_size: self.batch_size,
+            holdout: self.holdout,
+            stop_by: self.stop_by,
+            patience: self.patience,
+            smoothing: self.smoothing,
+            seed: self.seed,
+        })
+    }
 }
 
-/// How the loss is brought down, as far as the command line says.
-enum Plan {
-    /// To its optimum, with the best of eight penalties.
-    BestPenalty,
-    Given(Optimizer),
-}
-
-impl Plan {
-    fn new(args: &TrainArgs) -> Result<Self> {
-        if args.method.method == MethodName::EasyLlpSgd {
-            if args.epochs.is_some() || args.batch_size.is_some() || args.l2.is_some() {
-                return Err(misuse(
-                    "easyllp-sgd is one pass with a row at a time, held by --domain: --epochs, --batch-size and --l2 are for others",
-                ));
-            }
-            return Ok(Self::Given(Optimizer::Sgd(args.method.sgd(args.lr))));
-        }
-        let has_minibatches = args.model != ModelName::Linear
-            || args.method.needs_minibatches()
-            || args.epochs.is_some()
-            || args.lr.is_some()
-            || args.batch_size.is_some();
-        match (has_minibatches, args.l2) {
-            (true, Some(L2::Auto)) => {
-                Err(misuse("--l2 auto is for linear models without minibatches: give a number"))
-            }
-            (true, l2) => {
-                let adam = Adam::default();
-                Ok(Self::Given(Optimizer::Adam(Adam {
-                    epochs: args.epochs.map_or(adam.epochs, NonZeroUsize::get),
-                    batch_size: args.batch_size.map_or(adam.batch_size, NonZeroUsize::get),
-                    learning_rate: args.lr.unwrap_or(adam.learning_rate),
-                    weight_decay: if let Some(L2::Value(l2)) = l2 { l2 } else { 0.0 },
-                    ..adam
-                })))
-            }
-            (false, Some(L2::Value(l2))) => {
-                Ok(Self::Given(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() })))
-            }
-            (false, _) if args.holdout <= 0.0 => Err(misuse(
-                "--l2 auto needs held-out bags to choose by: give a number, or a --holdout above 0",
-            )),
-            (false, _) => Ok(Self::BestPenalty),
-        }
-    }
-
-    /// What is to be tried on so many bags.
-    fn optimizers(&self, n_bags: usize) -> Vec<Optimizer> {
-        let with_penalty =
-            |penalty: f64| Optimizer::Lbfgs(Lbfgs { l2: penalty / n_bags as f64, ..Lbfgs::default() });
-        match self {
-            Self::BestPenalty => PENALTIES.map(with_penalty).to_vec(),
-            Self::Given(optimizer) => vec![optimizer.clone()],
-        }
-    }
+/// How good the model of most bags is on the others.
+fn print_held_out(fitted: &Fitted) -> Result<()> {
+    let Some(HeldOut { bags, n_others, scores, .. }) = &fitted.held_out else { return Ok(()) };
+    let link = fitted.loss.training()?.link();
+    print(&format!(
+        "{}\nFrom {} held-out bags, for a model trained on the other {}.\n",
+        table(&figures(scores, link, bags, None, Intervals::default())?),
+        thousands(bags.n_bags()),
+        thousands(*n_others)
+    ))
 }
 
 fn warn_if_not_iid(bags: &Bags) -> Result<()> {
@@ -318,95 +221,4 @@ fn warn_if_not_iid(bags: &Bags) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The same, but for no more epochs than were best.
-fn stopped_at(optimizer: Optimizer, epoch: usize) -> Optimizer {
-    match optimizer {
-        Optimizer::Adam(adam) => Optimizer::Adam(Adam { epochs: epoch, ..adam }),
-        others @ (Optimizer::Lbfgs(_) | Optimizer::Sgd(_)) => others,
-    }
-}
-
-struct Task<'t> {
-    args: &'t TrainArgs,
-    options: MethodOptions,
-    rows: &'t Rows<'static>,
-    loss: &'static dyn TrainingLoss,
-    untrained: AnyModel,
-}
-
-/// What was best on held-out bags.
-struct Chosen {
-    scores: Array2<f32>,
-    /// Which of the plan's optimisers.
-    place: usize,
-    /// After how many epochs.
-    epoch: usize,
-}
-
-impl Task<'_> {
-    fn fit(
-        &self,
-        model: &mut AnyModel,
-        bags: &Bags,
-        optimizer: &Optimizer,
-        what: &str,
-        held_out: Option<&Estimator>,
-    ) -> Result<TrainLog> {
-        let method = self.args.method.method;
-        let lesson = Lesson { method, options: self.options.clone(), bags, loss: self.loss };
-        let n_epochs = match optimizer {
-            Optimizer::Adam(adam) => adam.epochs,
-            Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
-            Optimizer::Sgd(_) => 1,
-        };
-        let mut progress = Training::begin(what, n_epochs, bags.n_members());
-        let mut watch = |event| {
-            progress.see(&event);
-            ControlFlow::Continue(())
-        };
-        let trainer = Trainer { optimizer: optimizer.clone(), seed: self.args.seed };
-        let mut figure;
-        let judge = match held_out {
-            Some(estimator) => {
-                figure = |model: &AnyModel| self.figure(&model.scores(self.rows)?, estimator);
-                let (patience, smoothing) = (self.args.patience.get(), self.args.smoothing.get());
-                Some(Judge { figure: &mut figure, patience, smoothing })
-            }
-            None => None,
-        };
-        Ok(trainer.fit_method(model, self.rows, &lesson, &mut watch, judge)?)
-    }
-
-    /// What held-out bags choose by.
-    fn figure(&self, scores: &Array2<f32>, estimator: &Estimator) -> easyllp::Result<f64> {
-        let predictions = Predictions::new(scores.view(), self.loss.link())?;
-        Ok(match self.args.stop_by {
-            StopBy::Brier => estimator.brier(&predictions)?.value,
-            StopBy::Error => estimator.error(&predictions)?.value,
-        })
-    }
-
-    /// The optimiser and epoch whose model is best on held-out bags.
-    fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags) -> Result<Chosen> {
-        let estimator = Estimator::new(held_out)?;
-        let mut model = self.untrained.clone();
-        let mut best: Option<(f64, Chosen)> = None;
-        let optimizers = plan.optimizers(train.n_bags());
-        for (place, optimizer) in optimizers.iter().enumerate() {
-            let what = match optimizers.len() {
-                1 => "bags to learn from".into(),
-                several => format!("penalty {} of {several}", place + 1),
-            };
-            let log = self.fit(&mut model, train, optimizer, &what, Some(&estimator))?;
-            let Some((epoch, figure)) = log.best else {
-                bail!("no epoch has a figure on the held-out bags that is a number");
-            };
-            if best.as_ref().is_none_or(|(least, _)| figure < *least) {
-                best = Some((figure, Chosen { scores: model.scores(self.rows)?, place, epoch }));
-            }
-        }
-        Ok(best.expect("at least one optimiser is tried").1)
-    }
 }

@@ -1,6 +1,6 @@
 //! `easyllp tune`: which settings serve best, by bags that each of them was not trained on.
 
-use crate::commands::train::{PENALTIES, parse_l2_value, parse_loss};
+use crate::commands::train::{parse_l2_value, parse_loss};
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::method::parse_positive;
@@ -10,6 +10,7 @@ use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use easyllp::estimate::Metric;
 use easyllp::model::RowsForm;
+use easyllp::recipe::PENALTIES;
 use easyllp::table::Encoder;
 use easyllp::{
     Adam, Bags, Estimate, Estimator, ImageShape, Journal, Lbfgs, Lesson, Link, LossName, MethodName,

@@ -46,6 +46,11 @@ pub enum ColumnEncoding {
         /// The root of the entries' mean variance; 0 if nothing varies.
         scale: f64,
     },
+    /// A list of so many numbers, as it is.
+    AsIs {
+        /// How many.
+        width: usize,
+    },
     /// The place in this sorted list, from 1; 0 is any other value.
     Vocabulary(Vec<String>),
     /// A hash of name and value, into so many buckets.
@@ -105,6 +110,12 @@ impl Encoder {
         Ok(Self { columns })
     }
 
+    /// The encoder of rows that are arrays of numbers already: one column of lists, which stay as they are.
+    pub fn as_is(name: &str, width: usize) -> Self {
+        let encoding = ColumnEncoding::AsIs { width };
+        Self { columns: vec![ColumnEncoder { name: name.into(), encoding }] }
+    }
+
     /// The columns, in the order of features.
     pub fn columns(&self) -> &[ColumnEncoder] {
         &self.columns
@@ -148,7 +159,7 @@ impl Encoder {
     }
 
     /// Features of a table's rows. Columns that the encoder does not know are passed over.
-    pub fn encode(&self, table: &Table) -> Result<Rows<'static>> {
+    pub fn encode<'r>(&self, table: &Table) -> Result<Rows<'r>> {
         let (n_dense, cardinalities) = self.shape();
         let (mut place, mut field) = (0, 0);
         let mut fillings = Vec::with_capacity(self.columns.len());
@@ -177,6 +188,9 @@ impl Encoder {
     }
 }
 
+/// More numbers than a list has: what a file says is not added up unseen.
+const MOST_IN_LIST: usize = 1 << 32;
+
 /// Rows filled at a time, column by column: few enough for their features to stay near the processor.
 const BLOCK: usize = 256;
 
@@ -184,6 +198,7 @@ const BLOCK: usize = 256;
 enum Filling<'c> {
     Numbers { values: &'c [f64], mean: f64, scale: f64, flags_missing: bool, place: usize },
     Lists { values: ArrayView2<'c, f32>, means: &'c [f64], scale: f64, place: usize },
+    AsIs { values: ArrayView2<'c, f32>, place: usize },
     Codes { codes: &'c [u32], ids: Vec<u32>, field: usize },
     Known { hashes: &'c [u32], ids: HashMap<u32, u32, AsIs>, field: usize },
     Buckets { hashes: &'c [u32], of_field: Buckets, field: usize },
@@ -204,6 +219,10 @@ impl<'c> Filling<'c> {
             (ColumnEncoding::StandardiseVector { means, scale }, Column::Vector(values)) => {
                 check_length("numbers in a list", means.len(), values.ncols())?;
                 Self::Lists { values: values.view(), means, scale: *scale, place }
+            }
+            (ColumnEncoding::AsIs { width }, Column::Vector(values)) => {
+                check_length("numbers in a list", *width, values.ncols())?;
+                Self::AsIs { values: values.view(), place }
             }
             (ColumnEncoding::Vocabulary(values), Column::Categorical { dictionary, codes }) => {
                 let known: HashMap<u32, u32, AsIs> = known(values);
@@ -270,6 +289,10 @@ impl<'c> Filling<'c> {
                     }
                 }
             }
+            Self::AsIs { values, place } => {
+                let width = values.ncols();
+                dense.slice_mut(s![.., *place..place + width]).assign(&values.slice(s![rows, ..]));
+            }
             Self::Codes { codes, ids, field } => {
                 let to = column(categories, *field);
                 to.zip(&codes[rows]).for_each(|(to, &code)| *to = ids[code as usize]);
@@ -319,6 +342,7 @@ impl ColumnEncoding {
         match self {
             Self::Standardise { flags_missing, .. } => 1 + usize::from(*flags_missing),
             Self::StandardiseVector { means, .. } => means.len(),
+            Self::AsIs { width } => *width,
             Self::Vocabulary(_) | Self::Hash(_) => 0,
         }
     }
@@ -326,7 +350,7 @@ impl ColumnEncoding {
     /// How many categories the column has; none if it becomes dense features.
     fn cardinality(&self) -> Option<u32> {
         match self {
-            Self::Standardise { .. } | Self::StandardiseVector { .. } => None,
+            Self::Standardise { .. } | Self::StandardiseVector { .. } | Self::AsIs { .. } => None,
             Self::Vocabulary(values) => {
                 Some(u32::try_from(values.len()).map_or(u32::MAX, |n| n.saturating_add(1)))
             }
@@ -345,6 +369,9 @@ impl ColumnEncoding {
                 means.iter().all(|mean| mean.is_finite()) && is_scale(*scale),
                 "its means and scale must be finite, its scale at least 0",
             ),
+            Self::AsIs { width } => {
+                ((1..=MOST_IN_LIST).contains(width), "its lists must have from 1 to 2^32 numbers")
+            }
             Self::Vocabulary(values) => {
                 (values.is_sorted_by(|a, b| a < b), "its values must be sorted, each there once")
             }
@@ -357,7 +384,7 @@ impl ColumnEncoding {
     fn kind(&self) -> &'static str {
         match self {
             Self::Standardise { .. } => "numeric",
-            Self::StandardiseVector { .. } => "a column of lists",
+            Self::StandardiseVector { .. } | Self::AsIs { .. } => "a column of lists",
             Self::Vocabulary(_) | Self::Hash(_) => "categorical",
         }
     }
@@ -485,6 +512,17 @@ mod tests {
             encoder.encode(&nothing).unwrap().batch(0..2).dense,
             ndarray::array![[0.0, 1.0], [0.0, 1.0]]
         );
+    }
+
+    #[test]
+    fn lists_stay_as_they_are_if_the_encoder_says_so() {
+        let lists = ndarray::array![[0.5_f32, -3.0], [1e9, 0.0]];
+        let table = Table::new(vec![("x".into(), Column::Vector(lists.clone()))]).unwrap();
+        assert_eq!(Encoder::as_is("x", 2).encode(&table).unwrap().batch(0..2).dense, lists);
+        let message = Encoder::as_is("x", 3).encode(&table).unwrap_err().to_string();
+        assert_eq!(message, "numbers in a list: expected 3, got 2");
+        assert!(Encoder::as_is("x", 0).check().is_err());
+        assert!(Encoder::as_is("x", usize::MAX).check().is_err());
     }
 
     #[test]

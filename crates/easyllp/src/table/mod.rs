@@ -1,6 +1,8 @@
 //! READ: tables of named columns, and how their columns become features.
 
 #[cfg(feature = "tables")]
+mod batches;
+#[cfg(feature = "tables")]
 mod cells;
 #[cfg(feature = "tables")]
 mod convert;

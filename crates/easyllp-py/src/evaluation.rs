@@ -1,0 +1,152 @@
+//! What bags tell of scores, and what speaks for and against the bags. Answers are JSON, which Python unpacks.
+
+use crate::bags::bags;
+use crate::failure::failure;
+use crate::features::Features;
+use easyllp::diagnose::{Feature, dispersion, equivalent_rows, prior_interval, uneven_features};
+use easyllp::estimate::Intervals;
+use easyllp::table::EncoderOptions;
+use easyllp::{Estimate, Estimator, Link, Predictions, Result, Scope};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn link(name: &str) -> PyResult<Link> {
+    match name {
+        "logit" => Ok(Link::Logit),
+        "identity" => Ok(Link::Identity),
+        _ => Err(PyValueError::new_err(format!("`{name}` is not a link: choose one of logit, identity"))),
+    }
+}
+
+/// All figures of scores, and curves where there are two classes of which none is empty.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "keywords of a private function")]
+pub(crate) fn evaluate(
+    py: Python,
+    scores: PyReadonlyArray2<f32>,
+    link_name: &str,
+    of_row: PyReadonlyArray1<u32>,
+    counts: PyReadonlyArray2<f64>,
+    noise: Option<(String, Vec<f64>)>,
+    level: f64,
+    is_of_population: bool,
+    bootstrap: Option<(usize, u64)>,
+    with_curves: bool,
+) -> PyResult<String> {
+    /// Points of a curve, and groups of rows.
+    const POINTS: usize = 100;
+    const GROUPS: usize = 10;
+    let link = link(link_name)?;
+    let bags = bags(&of_row, &counts, noise)?;
+    let scores = scores.as_array();
+    let found = py.detach(|| -> Result<Value> {
+        let predictions = Predictions::new(scores, link)?;
+        let intervals = match bootstrap {
+            Some((draws, seed)) => Intervals::Bootstrap { draws, seed },
+            None => Intervals::default(),
+        };
+        let scope = if is_of_population { Scope::Population } else { Scope::default() };
+        let estimator = Estimator::new(&bags)?.level(level)?.scope(scope).intervals(intervals)?;
+        let figures: Map<String, Value> = estimator
+            .figures(&predictions)?
+            .into_iter()
+            .map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), json!(estimate)))
+            .collect();
+        let mut found = json!({ "figures": figures });
+        let has_all = bags.pooled_proportions().iter().all(|&share| share > 0.0);
+        if with_curves && has_all {
+            found["confusion"] = json!(estimator.confusion(&predictions)?);
+            if bags.n_classes() == 2 {
+                found["thresholds"] = json!(estimator.curve(&predictions, POINTS)?);
+                found["calibration"] = json!(estimator.calibration(&predictions, GROUPS)?);
+                found["lift"] = json!(estimator.lift(&predictions, GROUPS)?);
+            }
+        }
+        Ok(found)
+    });
+    Ok(found.map_err(failure)?.to_string())
+}
+
+/// One figure's estimate: value, standard error, and the ends of its interval.
+#[pyfunction]
+pub(crate) fn figure(
+    py: Python,
+    name: &str,
+    scores: PyReadonlyArray2<f32>,
+    link_name: &str,
+    of_row: PyReadonlyArray1<u32>,
+    counts: PyReadonlyArray2<f64>,
+) -> PyResult<(f64, f64, f64, f64)> {
+    let link = link(link_name)?;
+    let bags = bags(&of_row, &counts, None)?;
+    let scores = scores.as_array();
+    let estimate = py.detach(|| -> Result<Option<Estimate>> {
+        let predictions = Predictions::new(scores, link)?;
+        let estimator = Estimator::new(&bags)?;
+        Ok(Some(match name {
+            "log_loss" => estimator.log_loss(&predictions)?,
+            "brier" => estimator.brier(&predictions)?,
+            "error" => estimator.error(&predictions)?,
+            "accuracy" => estimator.accuracy(&predictions)?,
+            "auc" => estimator.auc(&predictions)?,
+            "balanced_accuracy" => estimator.confusion(&predictions)?.balanced_accuracy,
+            _ => return Ok(None),
+        }))
+    });
+    let Estimate { value, standard_error, low, high, .. } = estimate.map_err(failure)?.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "`{name}` is not a figure: choose one of log_loss, brier, error, accuracy, auc, balanced_accuracy"
+        ))
+    })?;
+    Ok((value, standard_error, low, high))
+}
+
+/// Were bags made regardless of labels? Do features differ from bag to bag? What do so many bags tell?
+#[pyfunction]
+pub(crate) fn diagnose(
+    py: Python,
+    of_row: PyReadonlyArray1<u32>,
+    counts: PyReadonlyArray2<f64>,
+    noise: Option<(String, Vec<f64>)>,
+    features: Option<Features>,
+    level: f64,
+    seed: u64,
+) -> PyResult<String> {
+    /// Dealings that the bags are compared with.
+    const DEALINGS: usize = 1999;
+    /// Below this a column is named.
+    const UNEVEN: f64 = 0.001;
+    let bags = bags(&of_row, &counts, noise)?;
+    let dispersion = py.detach(|| dispersion(&bags, DEALINGS, seed)).map_err(failure)?;
+    let priors: Vec<Estimate> = (0..bags.n_classes())
+        .map(|class| prior_interval(&bags, class, 0.95))
+        .collect::<Result<_>>()
+        .map_err(failure)?;
+    let mut uneven = Vec::new();
+    if let Some(features) = features {
+        let encoder = features.encoder(EncoderOptions::default())?;
+        let rows = features.rows(&encoder).map_err(failure)?;
+        for found in uneven_features(&rows, &bags, UNEVEN).map_err(failure)? {
+            let column = match found.feature {
+                Feature::Dense(place) => encoder.dense_column(place),
+                Feature::Category { field, .. } => encoder.field_column(field),
+            };
+            uneven.push(json!({
+                "column": column,
+                "place": if let Feature::Dense(place) = found.feature { Some(place) } else { None },
+                "ratio": found.ratio,
+                "p_value": found.p_value,
+            }));
+        }
+    }
+    Ok(json!({
+        "dispersion": dispersion,
+        "verdict": format!("{:?}", dispersion.verdict(level)).to_lowercase(),
+        "prior": priors,
+        "equivalent_rows": equivalent_rows(&bags),
+        "uneven": uneven,
+    })
+    .to_string())
+}

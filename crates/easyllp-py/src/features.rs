@@ -1,0 +1,156 @@
+//! What rows are in Python: an array of NumPy, or a table.
+
+use crate::failure::failure;
+use arrow_array::RecordBatch;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_pyarrow::FromPyArrow;
+use easyllp::datasets::{self, Labelled};
+use easyllp::table::{Column, ColumnEncoding, Encoder, EncoderOptions, HashedText, Table};
+use easyllp::{Error, Rows};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::BTreeMap;
+
+/// Rows as they come from Python.
+pub(crate) enum Features<'py> {
+    /// Read where they lie.
+    Array(PyReadonlyArray2<'py, f32>),
+    /// Columns with names, as Arrow has them.
+    Batches(Vec<RecordBatch>),
+    /// Columns with names.
+    Table(Table),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Features<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.extract::<PyReadonlyArray2<f32>>() {
+            return Ok(Self::Array(array));
+        }
+        if object.hasattr("__arrow_c_stream__")? {
+            let reader = RecordBatchStreamReader::from_pyarrow_bound(&object)?;
+            let batches = reader.collect::<Result<Vec<_>, _>>();
+            let batches = batches.map_err(|error| PyValueError::new_err(error.to_string()))?;
+            return Ok(Self::Batches(batches));
+        }
+        let Ok(columns) = object.cast::<PyList>() else {
+            return Err(PyTypeError::new_err("rows must be a float32 array, a table or a list of columns"));
+        };
+        let columns = columns.iter().map(|column| {
+            let (name, values): (String, Bound<PyAny>) = column.extract()?;
+            Ok((name, self::column(&values)?))
+        });
+        Table::new(columns.collect::<PyResult<_>>()?).map(Self::Table).map_err(failure)
+    }
+}
+
+/// Numbers, or text.
+fn column(values: &Bound<PyAny>) -> PyResult<Column> {
+    if let Ok(numbers) = values.extract::<PyReadonlyArray1<f64>>() {
+        return Ok(Column::Numeric(numbers.as_array().to_vec()));
+    }
+    let mut text = HashedText::default();
+    let cells: Vec<Option<String>> = values.extract()?;
+    text.extend(cells.iter().map(|cell| cell.as_deref().unwrap_or_default()));
+    Ok(Column::Hashed(text))
+}
+
+/// The name of the column of lists that an array is, in a model file.
+const ARRAY: &str = "x";
+
+impl Features<'_> {
+    /// An encoder for these rows.
+    pub(crate) fn encoder(&self, options: EncoderOptions) -> PyResult<Encoder> {
+        match self {
+            Self::Array(array) => Ok(Encoder::as_is(ARRAY, array.as_array().ncols())),
+            Self::Batches(batches) => {
+                let table = Table::from_batches(batches, &BTreeMap::new());
+                table.and_then(|table| Encoder::fit(&table, options)).map_err(failure)
+            }
+            Self::Table(table) => Encoder::fit(table, options).map_err(failure),
+        }
+    }
+
+    /// The rows as an encoder has them; an array that is to stay as it is is read where it lies.
+    pub(crate) fn rows(&self, encoder: &Encoder) -> Result<Rows<'_>, Error> {
+        match (self, encoder.columns()) {
+            (Self::Table(table), _) => encoder.encode(table),
+            (Self::Batches(batches), _) => encoder.encode(&Table::from_batches(batches, &encoder.read_as())?),
+            (Self::Array(array), [only]) if matches!(only.encoding, ColumnEncoding::AsIs { .. }) => {
+                let rows = array.as_array();
+                let ColumnEncoding::AsIs { width } = only.encoding else { unreachable!("just seen") };
+                if rows.ncols() != width {
+                    let (expected, got) = (width, rows.ncols());
+                    return Err(Error::Shape { what: "columns of the array", expected, got });
+                }
+                Rows::dense(rows)
+            }
+            (Self::Array(array), [only]) if is_list(&only.encoding) => {
+                let lists = Column::Vector(array.as_array().to_owned());
+                encoder.encode(&Table::new(vec![(only.name.clone(), lists)])?)
+            }
+            (Self::Array(array), columns) => {
+                let rows = array.as_array();
+                if rows.ncols() != columns.len() {
+                    let (expected, got) = (columns.len(), rows.ncols());
+                    return Err(Error::Shape { what: "columns of the array", expected, got });
+                }
+                let column = |(place, name): (usize, &str)| {
+                    let numbers = rows.column(place).iter().map(|&value| f64::from(value)).collect();
+                    (name.to_owned(), Column::Numeric(numbers))
+                };
+                let names = columns.iter().map(|column| column.name.as_str());
+                encoder.encode(&Table::new(names.enumerate().map(column).collect())?)
+            }
+        }
+    }
+}
+
+fn is_list(encoding: &ColumnEncoding) -> bool {
+    matches!(encoding, ColumnEncoding::StandardiseVector { .. } | ColumnEncoding::AsIs { .. })
+}
+
+/// Where the library reads the rows of an array: where they lie.
+#[pyfunction]
+pub(crate) fn address(array: PyReadonlyArray2<f32>) -> PyResult<usize> {
+    let features = Features::Array(array);
+    let encoder = features.encoder(EncoderOptions::default())?;
+    let rows = features.rows(&encoder).map_err(failure)?;
+    Ok(rows.batch(0..rows.n_rows()).dense.as_ptr().addr())
+}
+
+/// An embedded data set: for each part its columns by name (numbers, or text by places in a dictionary) and its labels.
+#[pyfunction]
+pub(crate) fn dataset<'py>(
+    py: Python<'py>,
+    name: &str,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<&'static str>)> {
+    let found = match name {
+        "adult" => datasets::adult(),
+        "optdigits" => datasets::optdigits(),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "`{name}` is not a data set: choose one of adult, optdigits"
+            )));
+        }
+    }
+    .map_err(failure)?;
+    let part = |part: Labelled| -> PyResult<Bound<'py, PyAny>> {
+        let columns = PyDict::new(py);
+        for (name, column) in part.table.columns() {
+            match column {
+                Column::Numeric(numbers) => columns.set_item(name, numbers.clone().into_pyarray(py))?,
+                Column::Vector(lists) => columns.set_item(name, lists.clone().into_pyarray(py))?,
+                Column::Categorical { dictionary, codes } => {
+                    columns.set_item(name, (dictionary.clone(), codes.clone().into_pyarray(py)))?;
+                }
+                Column::Hashed(_) => unreachable!("embedded text is kept in full"),
+            }
+        }
+        Ok((columns, part.labels.into_pyarray(py)).into_pyobject(py)?.into_any())
+    };
+    Ok((part(found.train)?, part(found.test)?, found.classes))
+}

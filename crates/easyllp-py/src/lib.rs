@@ -1,0 +1,28 @@
+//! The compiled part of the Python package `easyllp`: module `easyllp._easyllp`, private to it.
+//!
+//! Python hands over arrays that it has checked for shape; what the library refuses becomes a `ValueError`. Nothing here prints
+//! but progress that was asked for, and long work runs without Python's lock.
+
+mod bags;
+mod evaluation;
+mod failure;
+mod features;
+mod model;
+mod recipe;
+mod work;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _easyllp {
+    #[pymodule_export]
+    use super::bags::{deal, soft_targets};
+    #[pymodule_export]
+    use super::evaluation::{diagnose, evaluate, figure};
+    #[pymodule_export]
+    use super::features::{address, dataset};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::recipe::methods;
+}

@@ -1,0 +1,220 @@
+//! A trained model: what a model file holds.
+
+use crate::bags::bags;
+use crate::failure::failure;
+use crate::features::Features;
+use crate::recipe::recipe;
+use crate::work::{Line, without_lock};
+use easyllp::recipe::Doing;
+use easyllp::table::EncoderOptions;
+use easyllp::{Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress};
+use ndarray::Array2;
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Between two lines of progress within an epoch.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A trained model with its encoders, classes and prior; `save` and `load` share the program's file.
+#[pyclass(frozen, module = "easyllp._easyllp")]
+pub(crate) struct Model(ModelFile);
+
+#[pymethods]
+impl Model {
+    /// Trains by the settings; the second part of the answer is JSON on how it went.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a private function")]
+    fn fit(
+        py: Python,
+        features: Features,
+        of_row: PyReadonlyArray1<u32>,
+        counts: PyReadonlyArray2<f64>,
+        noise: Option<(String, Vec<f64>)>,
+        classes: Vec<String>,
+        settings: &Bound<PyDict>,
+        image: Option<&str>,
+        encoding: (usize, u32),
+        n_threads: Option<usize>,
+        is_verbose: bool,
+    ) -> PyResult<(Self, String)> {
+        let recipe = recipe(settings)?;
+        let image = image.map(str::parse::<ImageShape>).transpose().map_err(failure)?;
+        let bags = bags(&of_row, &counts, noise)?;
+        recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
+        let (max_vocabulary, hash_buckets) = encoding;
+        let encoder = features.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
+        let rows = features.rows(&encoder).map_err(failure)?;
+        let fitted = without_lock(py, n_threads, is_verbose, |line| {
+            let mut progress = Telling::begin(line);
+            recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))
+        })?
+        .map_err(failure)?;
+        let held_out = fitted.held_out.as_ref().map(|held_out| {
+            let link = fitted.loss.training()?.link();
+            let predictions = Predictions::new(held_out.scores.view(), link)?;
+            let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
+            let figures: serde_json::Map<_, _> = figures
+                .into_iter()
+                .map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), json!(estimate)))
+                .collect();
+            Ok(json!({ "figures": figures, "n_bags": held_out.bags.n_bags(), "log": held_out.log }))
+        });
+        let held_out = held_out.transpose().map_err(failure)?;
+        let outcome = json!({ "log": fitted.log, "held_out": held_out }).to_string();
+        Ok((Self(recipe.model_file(fitted, &bags, encoder, classes, image)), outcome))
+    }
+
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        ModelFile::load(&path).map(Self).map_err(failure)
+    }
+
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        self.0.save(&path).map_err(failure)
+    }
+
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        ModelFile::from_bytes(bytes).map(Self).map_err(failure)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.to_bytes().map_err(failure)?))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+
+    /// Scores as the model gives them: one column for two classes, else one a class.
+    fn scores<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let scores = self.of_rows(py, &features, |rows| self.0.model.scores(rows))?;
+        Ok(scores.into_pyarray(py))
+    }
+
+    /// The probability of each class.
+    fn probabilities<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let probabilities = self.of_rows(py, &features, |rows| self.0.probabilities(rows))?;
+        Ok(probabilities.into_pyarray(py))
+    }
+
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.0.classes.clone()
+    }
+
+    #[getter]
+    fn prior(&self) -> Vec<f64> {
+        self.0.prior.classes().to_vec()
+    }
+
+    #[getter]
+    fn method(&self) -> String {
+        self.0.method.clone()
+    }
+
+    #[getter]
+    fn name(&self) -> String {
+        self.0.name.to_string()
+    }
+
+    #[getter]
+    fn loss(&self) -> &'static str {
+        self.0.loss.as_str()
+    }
+
+    /// How it was trained, in words.
+    #[getter]
+    fn settings(&self) -> std::collections::BTreeMap<String, String> {
+        self.0.settings.clone()
+    }
+
+    /// The columns of a table that it reads; an array is one column of lists.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.0.encoder.columns().iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// How many columns an array must have, if it reads arrays.
+    #[getter]
+    fn width(&self) -> Option<usize> {
+        use easyllp::table::ColumnEncoding;
+        match self.0.encoder.columns() {
+            [only] => match &only.encoding {
+                ColumnEncoding::AsIs { width } => Some(*width),
+                ColumnEncoding::StandardiseVector { means, .. } => Some(means.len()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The score above which a row of a task of two classes is taken for class 1.
+    #[getter]
+    fn threshold(&self) -> PyResult<f64> {
+        let link = self.0.loss.training().map_err(failure)?.link();
+        Ok(if link == easyllp::Link::Identity { 0.5 } else { 0.0 })
+    }
+
+    /// Weights of a linear model, one line a dense feature, and its intercepts; None for others.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyArray2<f32>>, Vec<f32>)> {
+        let linear = self.0.model.as_linear()?;
+        Some((linear.weights().to_owned().into_pyarray(py), linear.intercept().iter().copied().collect()))
+    }
+}
+
+impl Model {
+    fn of_rows<T: Send>(
+        &self,
+        py: Python,
+        features: &Features,
+        of: impl Fn(&easyllp::Rows) -> Result<Array2<T>, Error> + Sync,
+    ) -> PyResult<Array2<T>> {
+        let rows = features.rows(&self.0.encoder).map_err(failure)?;
+        py.detach(|| of(&rows)).map_err(failure)
+    }
+}
+
+/// Tells of a training, and hears that it shall stop.
+struct Telling<'t, 'w> {
+    line: &'t Line<'w>,
+    what: String,
+    epochs: usize,
+    told: Instant,
+}
+
+impl<'t, 'w> Telling<'t, 'w> {
+    fn begin(line: &'t Line<'w>) -> Self {
+        Self { line, what: String::new(), epochs: 0, told: Instant::now() }
+    }
+
+    fn see(&mut self, doing: &Doing) -> ControlFlow<()> {
+        match *doing {
+            Doing::Begins { what, epochs, rows } => {
+                (self.what, self.epochs) = (what.to_owned(), epochs);
+                self.line.say(format!("{what}: {rows} rows"));
+            }
+            Doing::Progress(Progress::Epoch(log)) if self.line.is_heard() => {
+                self.told = Instant::now();
+                self.line.say(format!(
+                    "{}: epoch {} of {}, loss {:.4}",
+                    self.what, log.epoch, self.epochs, log.loss
+                ));
+            }
+            Doing::Progress(Progress::Batch { epoch, rows_done, n_rows })
+                if self.told.elapsed() >= LINE_EVERY =>
+            {
+                self.told = Instant::now();
+                self.line.say(format!("{}: epoch {epoch}, {rows_done} of {n_rows} rows", self.what));
+            }
+            Doing::Progress(_) => {}
+        }
+        self.line.goes_on()
+    }
+}

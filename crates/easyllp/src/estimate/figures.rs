@@ -1,0 +1,37 @@
+//! All single figures at once, by name.
+
+use super::{AtThreshold, Estimate, Estimator};
+use crate::error::Result;
+use crate::link::Link;
+use crate::predictions::Predictions;
+
+impl Estimator<'_> {
+    /// Every figure that the scores and the bags allow, with its name: log loss and Brier score where scores give probabilities,
+    /// accuracy, and if no class is empty AUC, precision, recall and F1 (for two classes) and balanced accuracy.
+    pub fn figures(&self, predictions: &Predictions) -> Result<Vec<(&'static str, Estimate)>> {
+        let link = predictions.link();
+        let mut figures = Vec::new();
+        if link != Link::Margin {
+            figures.push(("log loss", self.log_loss(predictions)?));
+            figures.push(("Brier", self.brier(predictions)?));
+        }
+        figures.push(("accuracy", self.accuracy(predictions)?));
+        if self.bags.pooled_proportions().iter().all(|&share| share > 0.0) {
+            if self.bags.n_classes() == 2 {
+                figures.push(("AUC", self.auc(predictions)?));
+                let AtThreshold { recall, precision, f1, .. } =
+                    self.at_threshold(predictions, just_above(link))?;
+                figures.extend(precision.map(|precision| ("precision", precision)));
+                figures.extend([("recall", recall), ("F1", f1)]);
+            }
+            figures.push(("balanced accuracy", self.confusion(predictions)?.balanced_accuracy));
+        }
+        Ok(figures)
+    }
+}
+
+/// The lowest score that is taken for class 1.
+fn just_above(link: Link) -> f64 {
+    let middle: f64 = if link == Link::Identity { 0.5 } else { 0.0 };
+    middle.next_up()
+}

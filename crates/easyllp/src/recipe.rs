@@ -1,0 +1,401 @@
+//! All of `train` at once: what is chosen by held-out bags, and then the model of all bags.
+//!
+//! The program and the Python package both cook by these recipes, so that the same settings give the same model, byte for byte.
+
+mod choices;
+
+pub use choices::{Choices, TargetsName};
+
+use crate::artifact::ModelFile;
+use crate::bagging;
+use crate::bags::Bags;
+use crate::error::{Error, Result};
+use crate::estimate::Estimator;
+use crate::loss::{LossName, TrainingLoss};
+use crate::method::{MethodName, MethodOptions};
+use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
+use crate::optim::{Adam, Lbfgs};
+use crate::predictions::Predictions;
+use crate::prior::LabelPrior;
+use crate::rows::Rows;
+use crate::table::Encoder;
+use crate::train::{Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
+use choices::by_name;
+use ndarray::Array2;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+/// Penalties for a single label that [`Penalty::Auto`] tries, from strong to weak: each solution is where the next one starts.
+pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
+
+/// How a model comes out of rows and bags.
+///
+/// ```
+/// use easyllp::recipe::Recipe;
+/// use easyllp::{Bags, Model, Rows, bagging};
+/// use ndarray::Array2;
+/// use std::ops::ControlFlow;
+///
+/// // Of two hundred pairs of rows it is known how many are positive, which they are where the feature is 1.
+/// let labels: Vec<u32> = (0..400).map(|row| row % 2).collect();
+/// let rows = Rows::dense(Array2::from_shape_fn((400, 1), |(row, _)| if labels[row] == 1 { 1.0_f32 } else { -1.0 }))?;
+/// let bags = Bags::from_labels(bagging::random(400, &bagging::Sizes::Fixed(2), 1)?, &labels, 2)?;
+///
+/// let recipe = Recipe::default(); // a linear model, its penalty chosen by a fifth of the bags
+/// let fitted = recipe.fit(&rows, &bags, None, &mut |_| ControlFlow::Continue(()))?;
+/// assert!(fitted.model.scores(&rows)?[[1, 0]] > 0.0);
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// The method.
+    pub method: MethodName,
+    /// What is said of what the method leaves open.
+    pub choices: Choices,
+    /// The model.
+    pub model: ModelName,
+    /// The loss; cross-entropy if nothing is said.
+    pub loss: Option<LossName>,
+    /// The penalty of a linear model at its optimum; with minibatches the decay of weights, 0 if nothing is said.
+    pub l2: Option<Penalty>,
+    /// The most passes of minibatches, which a linear model then goes by, too.
+    pub epochs: Option<NonZeroUsize>,
+    /// The step size of minibatches; for easyllp-sgd a factor of the paper's steps.
+    pub lr: Option<f64>,
+    /// Rows in a minibatch.
+    pub batch_size: Option<NonZeroUsize>,
+    /// The share of bags to choose by, from 0 to below 1.
+    pub holdout: f64,
+    /// What held-out bags choose and stop by.
+    pub stop_by: StopBy,
+    /// After so many epochs in a row that are no better, minibatches stop.
+    pub patience: NonZeroUsize,
+    /// An epoch is judged by the mean figure of so many, the last of which it is.
+    pub smoothing: NonZeroUsize,
+    /// The seed of the split, of first weights and of the order of rows.
+    pub seed: u64,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self {
+            method: MethodName::default(),
+            choices: Choices::default(),
+            model: ModelName::default(),
+            loss: None,
+            l2: None,
+            epochs: None,
+            lr: None,
+            batch_size: None,
+            holdout: 0.2,
+            stop_by: StopBy::default(),
+            patience: NonZeroUsize::new(10).expect("ten is not nothing"),
+            smoothing: NonZeroUsize::MIN,
+            seed: 1,
+        }
+    }
+}
+
+/// A penalty l2/2·‖w‖².
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Penalty {
+    /// The best of [`PENALTIES`] on held-out bags.
+    Auto,
+    /// This one, at least 0.
+    Value(f64),
+}
+
+/// What held-out bags choose by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StopBy {
+    /// The Brier score.
+    #[default]
+    Brier,
+    /// The error.
+    Error,
+}
+
+by_name! { StopBy, "figure to stop by", "brier" => Brier, "error" => Error }
+
+/// What a training is doing, for a caller that watches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Doing<'d> {
+    /// One of its trainings begins.
+    Begins {
+        /// Which one.
+        what: &'d str,
+        /// The most epochs, or iterations of L-BFGS, that it takes.
+        epochs: usize,
+        /// How many rows it has.
+        rows: usize,
+    },
+    /// It goes on.
+    Progress(Progress),
+}
+
+/// A model, and how it came about.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The model of all bags.
+    pub model: AnyModel,
+    /// The loss that it was trained with.
+    pub loss: LossName,
+    /// How it was trained in the end: with the best penalty, for as many epochs as were best.
+    pub optimizer: Optimizer,
+    /// The course of the training on all bags.
+    pub log: TrainLog,
+    /// What the choice was made by, if bags were held out.
+    pub held_out: Option<HeldOut>,
+}
+
+/// Bags held out, and what the best model of the others says of them.
+#[derive(Debug, Clone)]
+pub struct HeldOut {
+    /// The bags held out.
+    pub bags: Bags,
+    /// How many others there are.
+    pub n_others: usize,
+    /// Scores of all rows.
+    pub scores: Array2<f32>,
+    /// The course of the training that was best.
+    pub log: TrainLog,
+}
+
+/// A caller that watches, and may break off at any event.
+pub type Watch<'w> = &'w mut dyn FnMut(Doing) -> ControlFlow<()>;
+
+impl Recipe {
+    /// Refuses settings that do not go together; `has_labels` says whether every bag is to be a single row.
+    pub fn check(&self, has_labels: bool) -> Result<()> {
+        self.choices.check(self.method, has_labels)?;
+        self.plan().map(|_| ())
+    }
+
+    /// Trains on some of the bags, chooses by the others, and trains on all.
+    pub fn fit(&self, rows: &Rows, bags: &Bags, image: Option<ImageShape>, watch: Watch) -> Result<Fitted> {
+        self.check(bags.sizes().all(|size| size == 1))?;
+        let plan = self.plan()?;
+        let name = self.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
+        let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
+        let untrained = self.model.build(form, bags.n_classes(), self.seed)?;
+        let options = self.choices.options(self.seed);
+        let course = Course { recipe: self, options, rows, loss: name.training()?, untrained };
+        let (held_out, optimizer) = if self.holdout > 0.0 {
+            let bagging::Split { train, held_out } = bagging::split(bags, self.holdout, self.seed)?;
+            if held_out.n_bags() < 2 {
+                let (holdout, n_bags, n_held_out) = (self.holdout, bags.n_bags(), held_out.n_bags());
+                return Err(Error::TooFewHeldOut { holdout, n_bags, n_held_out });
+            }
+            let Chosen { scores, log, place } = course.choose(&plan, &train, &held_out, watch)?;
+            let epoch = log.best.map_or(log.epochs.len(), |(epoch, _)| epoch);
+            let optimizer = stopped_at(plan.optimizers(bags.n_bags()).swap_remove(place), epoch);
+            (Some(HeldOut { bags: held_out, n_others: train.n_bags(), scores, log }), optimizer)
+        } else {
+            (None, plan.optimizers(bags.n_bags()).swap_remove(0))
+        };
+        let mut model = course.untrained.clone();
+        let log = course.fit(&mut model, bags, &optimizer, "all bags", None, watch)?;
+        Ok(Fitted { model, loss: name, optimizer, log, held_out })
+    }
+
+    /// The file of a model that this recipe gave.
+    pub fn model_file(
+        &self,
+        fitted: Fitted,
+        bags: &Bags,
+        encoder: Encoder,
+        classes: Vec<String>,
+        image: Option<ImageShape>,
+    ) -> ModelFile {
+        ModelFile {
+            classes,
+            loss: fitted.loss,
+            method: self.method.to_string(),
+            prior: LabelPrior::pooled(bags),
+            settings: self.settings(bags, &fitted.optimizer).into_iter().collect(),
+            fingerprint: bags.fingerprint(),
+            encoder,
+            name: self.model.clone(),
+            image,
+            model: fitted.model,
+        }
+    }
+
+    /// What a model file tells of a training.
+    fn settings(&self, bags: &Bags, optimizer: &Optimizer) -> Vec<(String, String)> {
+        let mut settings = vec![
+            ("bags", bags.n_bags().to_string()),
+            ("rows", bags.n_members().to_string()),
+            ("holdout", self.holdout.to_string()),
+            ("seed", self.seed.to_string()),
+        ];
+        settings.extend(self.choices.settings(self.method));
+        settings.extend(match optimizer {
+            Optimizer::Lbfgs(lbfgs) => {
+                vec![("optimizer", "L-BFGS".into()), ("l2", format!("{:.3e}", lbfgs.l2))]
+            }
+            Optimizer::Adam(adam) => vec![
+                ("optimizer", "Adam".into()),
+                ("epochs", adam.epochs.to_string()),
+                ("lr", adam.learning_rate.to_string()),
+                ("batch size", adam.batch_size.to_string()),
+                ("l2", adam.weight_decay.to_string()),
+            ],
+            Optimizer::Sgd(sgd) => vec![("optimizer", "SGD".into()), ("lr", sgd.scale.to_string())],
+        });
+        settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn plan(&self) -> Result<Plan> {
+        let misfit = |reason: &str| Err(Error::Misfit { reason: reason.into() });
+        if self.method == MethodName::EasyLlpSgd {
+            if self.epochs.is_some() || self.batch_size.is_some() || self.l2.is_some() {
+                return misfit(
+                    "easyllp-sgd is one pass with a row at a time, held by `domain`: `epochs`, `batch_size` and `l2` are for others",
+                );
+            }
+            return Ok(Plan::Given(Optimizer::Sgd(self.choices.sgd(self.lr))));
+        }
+        let has_minibatches = self.model != ModelName::Linear
+            || self.choices.need_minibatches(self.method)
+            || self.epochs.is_some()
+            || self.lr.is_some()
+            || self.batch_size.is_some();
+        match (has_minibatches, self.l2) {
+            (true, Some(Penalty::Auto)) => {
+                misfit("`l2` auto is for linear models without minibatches: give a number")
+            }
+            (true, l2) => {
+                let adam = Adam::default();
+                Ok(Plan::Given(Optimizer::Adam(Adam {
+                    epochs: self.epochs.map_or(adam.epochs, NonZeroUsize::get),
+                    batch_size: self.batch_size.map_or(adam.batch_size, NonZeroUsize::get),
+                    learning_rate: self.lr.unwrap_or(adam.learning_rate),
+                    weight_decay: if let Some(Penalty::Value(l2)) = l2 { l2 } else { 0.0 },
+                    ..adam
+                })))
+            }
+            (false, Some(Penalty::Value(l2))) => {
+                Ok(Plan::Given(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() })))
+            }
+            (false, _) if self.holdout <= 0.0 => {
+                misfit("`l2` auto needs held-out bags to choose by: give a number, or a `holdout` above 0")
+            }
+            (false, _) => Ok(Plan::BestPenalty),
+        }
+    }
+}
+
+/// How the loss is brought down, as far as the recipe says.
+enum Plan {
+    /// To its optimum, with the best of eight penalties.
+    BestPenalty,
+    Given(Optimizer),
+}
+
+impl Plan {
+    /// What is to be tried on so many bags.
+    fn optimizers(&self, n_bags: usize) -> Vec<Optimizer> {
+        let with_penalty =
+            |penalty: f64| Optimizer::Lbfgs(Lbfgs { l2: penalty / n_bags as f64, ..Lbfgs::default() });
+        match self {
+            Self::BestPenalty => PENALTIES.map(with_penalty).to_vec(),
+            Self::Given(optimizer) => vec![optimizer.clone()],
+        }
+    }
+}
+
+/// The same, but for no more epochs than were best.
+fn stopped_at(optimizer: Optimizer, epoch: usize) -> Optimizer {
+    match optimizer {
+        Optimizer::Adam(adam) => Optimizer::Adam(Adam { epochs: epoch, ..adam }),
+        others @ (Optimizer::Lbfgs(_) | Optimizer::Sgd(_)) => others,
+    }
+}
+
+/// A recipe on its way.
+struct Course<'c, 'r> {
+    recipe: &'c Recipe,
+    options: MethodOptions,
+    rows: &'c Rows<'r>,
+    loss: &'static dyn TrainingLoss,
+    untrained: AnyModel,
+}
+
+/// What was best on held-out bags.
+struct Chosen {
+    scores: Array2<f32>,
+    log: TrainLog,
+    /// Which of the plan's optimisers.
+    place: usize,
+}
+
+impl Course<'_, '_> {
+    fn fit(
+        &self,
+        model: &mut AnyModel,
+        bags: &Bags,
+        optimizer: &Optimizer,
+        what: &str,
+        held_out: Option<&Estimator>,
+        watch: Watch,
+    ) -> Result<TrainLog> {
+        let method = self.recipe.method;
+        let lesson = Lesson { method, options: self.options.clone(), bags, loss: self.loss };
+        let epochs = match optimizer {
+            Optimizer::Adam(adam) => adam.epochs,
+            Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
+            Optimizer::Sgd(_) => 1,
+        };
+        if watch(Doing::Begins { what, epochs, rows: bags.n_members() }).is_break() {
+            return Err(Error::BrokenOff);
+        }
+        let trainer = Trainer { optimizer: optimizer.clone(), seed: self.recipe.seed };
+        let mut figure;
+        let judge = match held_out {
+            Some(estimator) => {
+                figure = |model: &AnyModel| self.figure(&model.scores(self.rows)?, estimator);
+                let (patience, smoothing) = (self.recipe.patience.get(), self.recipe.smoothing.get());
+                Some(Judge { figure: &mut figure, patience, smoothing })
+            }
+            None => None,
+        };
+        let mut watch = |progress| watch(Doing::Progress(progress));
+        match trainer.fit_method(model, self.rows, &lesson, &mut watch, judge)? {
+            TrainLog { stopped: Stop::Caller, .. } => Err(Error::BrokenOff),
+            log => Ok(log),
+        }
+    }
+
+    /// What held-out bags choose by.
+    fn figure(&self, scores: &Array2<f32>, estimator: &Estimator) -> Result<f64> {
+        let predictions = Predictions::new(scores.view(), self.loss.link())?;
+        Ok(match self.recipe.stop_by {
+            StopBy::Brier => estimator.brier(&predictions)?.value,
+            StopBy::Error => estimator.error(&predictions)?.value,
+        })
+    }
+
+    /// The model that is best on held-out bags.
+    fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags, watch: Watch) -> Result<Chosen> {
+        let estimator = Estimator::new(held_out)?;
+        let mut model = self.untrained.clone();
+        let mut best: Option<(f64, Chosen)> = None;
+        let optimizers = plan.optimizers(train.n_bags());
+        for (place, optimizer) in optimizers.iter().enumerate() {
+            let what = match optimizers.len() {
+                1 => "bags to learn from".into(),
+                several => format!("penalty {} of {several}", place + 1),
+            };
+            let log = self.fit(&mut model, train, optimizer, &what, Some(&estimator), watch)?;
+            let Some((_, figure)) = log.best else { return Err(Error::NoFigure) };
+            if best.as_ref().is_none_or(|(least, _)| figure < *least) {
+                best = Some((figure, Chosen { scores: model.scores(self.rows)?, log, place }));
+            }
+        }
+        Ok(best.expect("at least one optimiser is tried").1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+"""Learn a model of individual rows when only aggregate labels are known.
+
+Rows come in bags, and each bag reports how many of its rows are positive, or how many are in each class. From that,
+`LLPClassifier` learns a model of single rows, and `evaluate` says how good it is without one row label.
+
+>>> import easyllp
+>>> train, test = easyllp.datasets.adult()
+>>> bags, proportions = easyllp.make_bags(train.y, size=8)  # of eight people each, only a count is known
+>>> model = easyllp.LLPClassifier().fit(train.X, proportions, bags=bags)
+>>> round(model.score(test.X, test.y), 2)
+0.85
+"""
+
+from __future__ import annotations
+
+import os
+
+from easyllp import datasets
+from easyllp._classifier import LLPClassifier, load
+from easyllp._diagnosis import Diagnosis, diagnose
+from easyllp._evaluation import Estimate, Evaluation, bag_metric, bag_scorer, evaluate
+from easyllp._targets import make_bags, soft_targets
+
+__all__ = [
+    "Diagnosis",
+    "Estimate",
+    "Evaluation",
+    "LLPClassifier",
+    "bag_metric",
+    "bag_scorer",
+    "datasets",
+    "diagnose",
+    "evaluate",
+    "load",
+    "make_bags",
+    "save",
+    "soft_targets",
+]
+
+
+def save(model: LLPClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file, which the program `easyllp` reads, too; see `LLPClassifier.save`."""
+    model.save(path)

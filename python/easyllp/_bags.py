@@ -1,0 +1,191 @@
+"""Bags as arrays: ids of any kind become places, proportions of rows become counts of bags."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Which bag each row is in, and what each bag reports.
+
+    Attributes
+    ----------
+    of_row : ndarray of shape (n_rows,), dtype uint32
+        The place of each row's bag in `names`.
+    counts : ndarray of shape (n_bags,) or (n_bags, n_classes), dtype float64
+        How many rows of each bag are positive, or how many are in each class.
+    names : list
+        The bags' ids.
+    """
+
+    of_row: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.float64]
+    names: list[Hashable]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many rows each bag has."""
+        return np.bincount(self.of_row, minlength=len(self.names))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes the bags count."""
+        return 2 if self.counts.ndim == 1 else self.counts.shape[1]
+
+    @property
+    def proportions(self) -> npt.NDArray[np.float64]:
+        """What share of each bag is positive, or in each class."""
+        sizes = self.sizes
+        return self.counts / (sizes if self.counts.ndim == 1 else sizes[:, None])
+
+    @property
+    def labels(self) -> npt.NDArray[np.float64]:
+        """The proportions of its bag for each row: what `fit` takes as `y`."""
+        return self.proportions[self.of_row]
+
+
+def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32], list[Hashable]]:
+    """Number distinct ids in the order in which they come up; ids of several columns are tuples."""
+    if hasattr(ids, "to_numpy") and not isinstance(ids, np.ndarray):
+        ids = ids.to_numpy()
+    if not isinstance(ids, np.ndarray):
+        ids = list(ids)
+        if any(isinstance(name, tuple) for name in ids):
+            columns = np.empty(len(ids), dtype=object)
+            columns[:] = ids
+            ids = columns
+        else:
+            ids = np.asarray(ids)
+    if n_rows is not None and len(ids) != n_rows:
+        raise ValueError(f"bags has {len(ids)} ids for {n_rows} rows: one id a row is needed")
+    if ids.ndim == 2:
+        ids = _tuples(ids)
+    if ids.ndim != 1:
+        raise ValueError(f"bags must have one id a row, or several columns of ids; it has {ids.ndim} dimensions")
+    if ids.dtype.kind in "biufSUmM":
+        missing = np.isnan(ids) if ids.dtype.kind == "f" else np.isnat(ids) if ids.dtype.kind in "mM" else None
+        if missing is not None and missing.any():
+            raise ValueError(f"row {int(np.argmax(missing))} has no bag id")
+        distinct, first, place = np.unique(ids, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty(len(order), dtype=np.uint32)
+        rank[order] = np.arange(len(order), dtype=np.uint32)
+        return rank[place], distinct[order].tolist()
+    place_of: dict[Hashable, int] = {}
+    of_row = np.empty(len(ids), dtype=np.uint32)
+    for row, name in enumerate(ids.tolist()):
+        if name is None or name != name:
+            raise ValueError(f"row {row} has no bag id")
+        try:
+            of_row[row] = place_of.setdefault(name, len(place_of))
+        except TypeError as error:
+            raise TypeError(f"row {row} has a bag id of type {type(name).__name__}, which has no hash") from error
+    return of_row, list(place_of)
+
+
+def _tuples(ids: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
+    keys = np.empty(len(ids), dtype=object)
+    keys[:] = [tuple(line) for line in ids.tolist()]
+    return keys
+
+
+def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
+    """Bags from each row's id and the proportions of its bag, which must be the same for all rows of a bag.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, n_classes)
+        The share of positive rows in the row's bag, or the share of each class.
+    bags : array-like of shape (n_rows,) or (n_rows, n_keys)
+        An id a row, of any type that has a hash.
+    n_rows : int, optional
+        How many rows there must be.
+    """
+    y = np.asarray(y)
+    if y.dtype.kind not in "biuf":
+        raise ValueError(f"with bags, y is each row's bag proportion, a number from 0 to 1; its dtype is {y.dtype}")
+    y = y.astype(np.float64)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim not in (1, 2):
+        raise ValueError(f"y must have one proportion a row, or one a class; it has {y.ndim} dimensions")
+    of_row, names = places(bags, len(y) if n_rows is None else n_rows)
+    if len(y) != len(of_row):
+        raise ValueError(f"y has {len(y)} proportions for {len(of_row)} rows")
+    if not np.isfinite(y).all():
+        row = int(np.argwhere(~np.isfinite(y))[0][0])
+        raise ValueError(f"y is not a finite number at row {row}")
+    first = np.full(len(names), -1, dtype=np.int64)
+    first[of_row[::-1]] = np.arange(len(of_row))[::-1]
+    of_bag = y[first]
+    differs = y != of_bag[of_row]
+    if differs.any():
+        row = int(np.argwhere(differs)[0][0])
+        bag = of_row[row]
+        raise ValueError(
+            f"y must be the same for all rows of a bag: bag {names[bag]!r} has {y[first[bag]].tolist()} at row {first[bag]} "
+            f"and {y[row].tolist()} at row {row}"
+        )
+    sizes = np.bincount(of_row, minlength=len(names))
+    counts = of_bag * (sizes if y.ndim == 1 else sizes[:, None])
+    whole = np.round(counts)
+    # What division and multiplication leave, and proportions written with few digits, but no more than that.
+    off = np.abs(counts - whole) > np.maximum(1e-6, 5e-7 * np.abs(counts))
+    if off.any() or (whole < 0).any() or (whole > (sizes if y.ndim == 1 else sizes[:, None])).any():
+        bad = off | (whole < 0) | (whole > (sizes if y.ndim == 1 else sizes[:, None]))
+        bag = int(np.argwhere(bad)[0][0])
+        raise ValueError(
+            f"bag {names[bag]!r} has {sizes[bag]} rows and a proportion of {of_bag[bag].tolist()}, which is no whole number of "
+            "rows from 0 to all; counts with noise go to fit_bags"
+        )
+    if y.ndim == 2 and (whole.sum(axis=1) != sizes).any():
+        bag = int(np.argmax(whole.sum(axis=1) != sizes))
+        raise ValueError(f"bag {names[bag]!r} has {sizes[bag]} rows but its class counts sum to {whole[bag].sum():g}")
+    return Bags(of_row, whole, names)
+
+
+def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
+    """Bags from each row's id and a report: a mapping, or a pandas Series or DataFrame whose index holds the ids.
+
+    The bags are in the order of the report.
+    """
+    of_row, seen = places(bags, n_rows)
+    if isinstance(counts, Mapping):
+        names: list[Hashable] = list(counts)
+        values = np.asarray([counts[name] for name in names], dtype=np.float64)
+    elif hasattr(counts, "index") and hasattr(counts, "to_numpy"):
+        names = counts.index.tolist()
+        values = counts.to_numpy(dtype=np.float64)
+    else:
+        raise TypeError(
+            "counts must be a mapping from bag id to count, or a pandas Series or DataFrame with the ids as its index; it is a "
+            f"{type(counts).__name__}"
+        )
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if len(names) == 0:
+        raise ValueError("the report has no bags")
+    place_of = {name: place for place, name in enumerate(names)}
+    if len(place_of) != len(names):
+        twice = next(name for place, name in enumerate(names) if place_of[name] != place)
+        raise ValueError(f"bag {twice!r} is reported twice")
+    unreported = [name for name in seen if name not in place_of]
+    if unreported:
+        raise ValueError(f"{len(unreported)} bags of the rows have no report: {_first_few(unreported)}")
+    missing = set(place_of).difference(seen)
+    if missing:
+        named = [name for name in names if name in missing]
+        raise ValueError(f"{len(named)} reported bags have no rows: {_first_few(named)}")
+    to_report = np.asarray([place_of[name] for name in seen], dtype=np.uint32)
+    return Bags(to_report[of_row], values, names)
+
+
+def _first_few(names: list[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown}, …"

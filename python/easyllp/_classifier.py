@@ -1,0 +1,482 @@
+"""The estimator: rows and bags into a model of rows, by scikit-learn's contract."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from easyllp import _easyllp
+from easyllp._bags import Bags, from_proportions, from_report
+from easyllp._evaluation import Estimate, Evaluation, _estimate, bag_metric, declared_noise
+from easyllp._rows import column_names, is_table, table
+from easyllp._targets import counts_of
+
+#: Parameters that are passed on as they are.
+_SETTINGS = (
+    "method",
+    "model",
+    "loss",
+    "l2",
+    "epochs",
+    "lr",
+    "batch_size",
+    "holdout",
+    "stop_by",
+    "patience",
+    "smoothing",
+    "bag_weights",
+    "targets",
+    "batches",
+    "rebag",
+    "domain",
+    "iterate",
+    "epsilon",
+    "distance",
+    "ridge",
+    "smoothness",
+    "rounds",
+)
+
+
+class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A model of single rows, learnt from the label proportions of bags.
+
+    A share of the bags is held out to choose the penalty (or, with minibatches, the epoch) and to say how good the model is; the model
+    is then trained on all bags. The same settings and seed give the same model as the program `easyllp train`, byte for byte.
+
+    An array is taken as it is: float32 in C order is read where it lies, anything else is converted once, and SciPy's sparse arrays
+    become dense ones. Scale it if its columns differ in size. The columns of a table (pandas, Polars, PyArrow, whatever has Arrow's
+    PyCapsule interface) are encoded: numbers are standardised and may be missing, text and categorical columns are categories.
+
+    Parameters
+    ----------
+    method : str, default="easyllp"
+        The method: easyllp, easyllp-sgd, event, naive, label-generation, proportion-matching, debiased-square, count-likelihood,
+        llp-em, mean-map, laplacian-mean-map or alternating-mean-map.
+    model : str, default="linear"
+        linear, mlp:256,128, embedding:16,mlp:256,128 (for categories), cnn:mnist, cnn:cifar, or cnn: and layers.
+    loss : {"logistic", "softmax", "squared"}, optional
+        Cross-entropy by default. For networks squared is often the better one.
+    l2 : float or "auto", optional
+        The penalty l2/2·‖w‖² of a linear model; by default the best of eight on held-out bags. With minibatches it is the decay of
+        weights, by default none.
+    epochs : int, optional
+        Train by minibatches (Adam) with at most so many passes over the rows (40 by default for networks), stopped when held-out bags
+        see no better; a linear model is else brought to its optimum.
+    lr : float, optional
+        The step size of minibatches, by default 0.001; for easyllp-sgd a factor of the paper's steps.
+    batch_size : int, optional
+        Rows in a minibatch, by default 256.
+    holdout : float, default=0.2
+        The share of the bags to hold out; 0 for none.
+    stop_by : {"brier", "error"}, default="brier"
+        What held-out bags choose and stop by.
+    patience : int, default=10
+        Stop minibatches after so many epochs in a row that are no better.
+    smoothing : int, default=1
+        Judge an epoch by the mean figure of so many, the last of which it is.
+    prior : float or sequence of float, optional
+        easyllp, easyllp-sgd: the known share of the positive class, or of each class; easyllp then has the paper's targets.
+    bag_weights : str, optional
+        easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO.
+    targets : {"soft", "surrogate", "fresh-surrogate"}, optional
+        easyllp, easyllp-sgd: correct proportions as they are, or a label drawn from them for each row, once or in every epoch.
+    batches : {"rows", "bags"}, optional
+        easyllp: minibatches of rows of all bags, or of whole bags.
+    rebag : int, optional
+        easyllp, where every bag is a row: deal rows anew into bags of this size in every epoch.
+    domain : str, optional
+        easyllp-sgd: where weights are kept: whole, ball:RADIUS or box:BOUND.
+    iterate : {"last", "average"}, optional
+        easyllp-sgd: which weights it ends with.
+    epsilon : float, optional
+        label-generation: how soft labels are; by default they are whole.
+    distance : {"cross-entropy", "squared"}, optional
+        proportion-matching: what a mean prediction is compared by.
+    ridge : float, optional
+        mean-map, alternating-mean-map: what holds class means together where proportions hardly differ.
+    smoothness : float, optional
+        laplacian-mean-map: how close class means of bags that are alike are held.
+    rounds : int, optional
+        llp-em, alternating-mean-map: the most rounds between labels and model.
+    image : str or (int, int, int), optional
+        For a cnn, the shape of the images that rows are: channels, height and width, such as "1x28x28".
+    max_vocabulary : int, default=1000
+        A text column of a table with more distinct values than this is hashed; at most 4096.
+    hash_buckets : int, default=65536
+        Buckets for each hashed column.
+    random_state : int, RandomState instance or None, default=1
+        The seed of the split, of first weights and of the order of rows.
+    n_jobs : int, optional
+        Threads; by default one a core. The model does not depend on it.
+    verbose : int, default=0
+        Whether progress is told on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        What classes are called.
+    prior_ : ndarray of shape (n_classes,)
+        The share of each class among the rows that it was trained on.
+    history_ : dict
+        The course of the training on all bags: `epoch` and `loss`, a list each.
+    stopped_because_ : str
+        finished, converged or flat.
+    holdout_ : Evaluation or None
+        How good a model of the other bags is on those held out.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        For tables.
+
+    Examples
+    --------
+    >>> from easyllp import LLPClassifier, datasets, make_bags
+    >>> train, test = datasets.optdigits()
+    >>> bags, proportions = make_bags(train.y % 2, size=8)  # odd or even, by counts of eight
+    >>> model = LLPClassifier().fit(train.X, proportions, bags=bags)
+    >>> round(model.score(test.X, test.y % 2), 2)
+    0.88
+    """
+
+    # Bags are asked for wherever metadata is routed.
+    __metadata_request__fit = {"bags": True}
+    __metadata_request__score = {"bags": True}
+
+    _model: _easyllp.Model
+
+    def __init__(
+        self,
+        method: str = "easyllp",
+        model: str = "linear",
+        *,
+        loss: str | None = None,
+        l2: float | str | None = None,
+        epochs: int | None = None,
+        lr: float | None = None,
+        batch_size: int | None = None,
+        holdout: float = 0.2,
+        stop_by: str = "brier",
+        patience: int = 10,
+        smoothing: int = 1,
+        prior: Any = None,
+        bag_weights: str | None = None,
+        targets: str | None = None,
+        batches: str | None = None,
+        rebag: int | None = None,
+        domain: str | None = None,
+        iterate: str | None = None,
+        epsilon: float | None = None,
+        distance: str | None = None,
+        ridge: float | None = None,
+        smoothness: float | None = None,
+        rounds: int | None = None,
+        image: str | tuple[int, int, int] | None = None,
+        max_vocabulary: int = 1000,
+        hash_buckets: int = 65536,
+        random_state: Any = 1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.method = method
+        self.model = model
+        self.loss = loss
+        self.l2 = l2
+        self.epochs = epochs
+        self.lr = lr
+        self.batch_size = batch_size
+        self.holdout = holdout
+        self.stop_by = stop_by
+        self.patience = patience
+        self.smoothing = smoothing
+        self.prior = prior
+        self.bag_weights = bag_weights
+        self.targets = targets
+        self.batches = batches
+        self.rebag = rebag
+        self.domain = domain
+        self.iterate = iterate
+        self.epsilon = epsilon
+        self.distance = distance
+        self.ridge = ridge
+        self.smoothness = smoothness
+        self.rounds = rounds
+        self.image = image
+        self.max_vocabulary = max_vocabulary
+        self.hash_buckets = hash_buckets
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, bags: Any = None) -> LLPClassifier:
+        """Learn from the proportions of bags, or from labels.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            With `bags`, each row's bag proportion: the share of positive rows in its bag, or the share of each class, the same for all
+            rows of a bag. Without, the rows' own labels.
+        bags : array-like of shape (n_rows,) or (n_rows, n_keys), optional
+            An id a row, of any type that has a hash; columns of several keys are taken together. Without, every row is its own bag.
+
+        Returns
+        -------
+        self
+        """
+        if bags is not None:
+            features = self._features(X, reset=True)
+            given = from_proportions(y, bags, _n_rows(X))
+            return self._fit(features, given, np.arange(given.n_classes), None)
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None: LLPClassifier learns from labels or proportions")
+        features, y = self._features(X, reset=True, y=y)
+        check_classification_targets(y)
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y has one class only ({classes[0]!r}), and two are needed; of bags, give proportions with bags=")
+        counts = np.zeros((len(labels), len(classes)))
+        counts[np.arange(len(labels)), labels] = 1
+        rows = np.arange(len(labels), dtype=np.uint32)
+        return self._fit(features, Bags(rows, counts[:, 1] if len(classes) == 2 else counts, rows.tolist()), classes, None)
+
+    def fit_bags(self, X: Any, bags: Any, counts: Any, *, noise: tuple[str, Any] | None = None) -> LLPClassifier:
+        """Learn from a report of counts.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+        bags : array-like of shape (n_rows,) or (n_rows, n_keys)
+            An id a row; those of several keys are tuples.
+        counts : mapping, or pandas Series or DataFrame
+            How many rows of each bag are positive, by bag id (the index); or of each class, a column each. The names of a Series or of
+            columns are what classes are called.
+        noise : (str, float or array-like), optional
+            Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one a bag in the
+            order of `counts`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from easyllp import LLPClassifier
+        >>> X = np.random.default_rng(1).normal(size=(300, 2)).astype(np.float32)
+        >>> day = np.arange(300) // 10
+        >>> clicks = {d: int((X[day == d, 0] > 0).sum()) for d in range(30)}
+        >>> model = LLPClassifier(l2=0.01).fit_bags(X, day, clicks)
+        >>> model.predict([[2.0, 0.0], [-2.0, 0.0]])
+        array([1, 0])
+        """
+        features = self._features(X, reset=True)
+        given = from_report(bags, counts, _n_rows(X))
+        classes: npt.NDArray[Any] = np.arange(given.n_classes)
+        if given.counts.ndim == 2 and hasattr(counts, "columns"):
+            classes = np.asarray([str(name) for name in counts.columns])
+        elif given.counts.ndim == 1:
+            name = counts.columns[0] if hasattr(counts, "columns") else getattr(counts, "name", None)
+            if name is not None:
+                classes = np.asarray(["rest", str(name)])
+        return self._fit(features, given, classes, declared_noise(noise, len(given.names)))
+
+    def _fit(
+        self, features: Any, given: Bags, classes: npt.NDArray[Any], noise: tuple[str, list[float]] | None
+    ) -> LLPClassifier:
+        if len(given.names) < 2:
+            raise ValueError("there is n_samples=1 bag, and at least 2 are needed: one bag tells rows apart by nothing")
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        settings["seed"] = _seed(self.random_state)
+        if self.prior is not None:
+            settings["prior"] = [float(share) for share in np.atleast_1d(np.asarray(self.prior, dtype=np.float64))]
+        model, outcome = _easyllp.Model.fit(
+            features,
+            given.of_row,
+            counts_of(given),
+            noise,
+            [str(name) for name in classes],
+            settings,
+            _image(self.image),
+            (self.max_vocabulary, self.hash_buckets),
+            _n_threads(self.n_jobs),
+            bool(self.verbose),
+        )
+        self._model = model
+        self.classes_ = classes
+        self.prior_ = np.asarray(model.prior)
+        told = json.loads(outcome)
+        self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
+        self.stopped_because_ = told["log"]["stopped"]
+        self.holdout_ = _evaluation(told["held_out"])
+        return self
+
+    def _features(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
+        """Rows as the compiled part takes them, checked as scikit-learn checks them."""
+        with_y = not (isinstance(y, str) and y == "no_validation")
+        if is_table(X):
+            names = column_names(X)
+            if _n_rows(X) == 0:
+                raise ValueError("X has no rows")
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            if reset and not hasattr(self, "feature_names_in_"):
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+            features = table(X)
+            if not with_y:
+                return features
+            from sklearn.utils import check_consistent_length, column_or_1d
+
+            y = column_or_1d(y, warn=True)
+            if len(y) != _n_rows(X):
+                raise ValueError(f"y has {len(y)} labels for {_n_rows(X)} rows")
+            check_consistent_length(y)
+            return features, y
+        checked = validate_data(
+            self, X, y, dtype=np.float32, order="C", accept_sparse="csr", reset=reset, ensure_min_samples=1
+        )
+        features = checked[0] if with_y else checked
+        if hasattr(features, "toarray"):
+            features = np.ascontiguousarray(features.toarray(), dtype=np.float32)
+        features = np.ascontiguousarray(features)
+        return (features, checked[1]) if with_y else features
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._features(X, reset=False)
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """Score rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            For two classes, the log odds of the second (or, with squared loss, its probability less a half): above 0 it is predicted.
+        """
+        scores = self._model_of(self._checked(X), "scores")
+        return scores[:, 0] - np.float32(self._model.threshold) if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of each row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Predict the probability of each class, in the order of `classes_`: an array of shape (n_rows, n_classes)."""
+        return self._model_of(self._checked(X), "probabilities")
+
+    def _model_of(self, features: Any, what: str) -> Any:
+        return getattr(self._model, what)(features)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
+        """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            Labels; with `bags` each row's bag proportion.
+        sample_weight : array-like of shape (n_rows,), optional
+            Only for labels.
+        bags : array-like of shape (n_rows,), optional
+            An id a row. They should be bags that the model was not trained on.
+        """
+        if bags is None:
+            return float(super().score(X, y, sample_weight))
+        if sample_weight is not None:
+            raise ValueError("sample_weight is for labels of rows, not for bags")
+        return bag_metric("accuracy", self.predict_proba(X), y, bags)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, which appears whole or not at all; the program `easyllp` reads it, too."""
+        check_is_fitted(self)
+        self._model.save(os.fspath(path))
+
+    @property
+    def coef_(self) -> npt.NDArray[np.float32]:
+        """Weights of a linear model: (1, n) for two classes, else (n_classes, n)."""
+        return self._weights()[0].T
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float32]:
+        """Intercepts of a linear model."""
+        return np.asarray(self._weights()[1], dtype=np.float32)
+
+    def _weights(self) -> tuple[npt.NDArray[np.float32], list[float]]:
+        if not hasattr(self, "_model"):
+            raise AttributeError("there are no weights before fit")
+        weights = self._model.weights
+        if weights is None:
+            raise AttributeError(f"model {self._model.name} is not linear, and has no coef_")
+        return weights
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def load(path: str | os.PathLike[str]) -> LLPClassifier:
+    """Read a model that `LLPClassifier.save` or the program `easyllp train` wrote.
+
+    Classes whose names are whole numbers are numbers again.
+
+    Returns
+    -------
+    LLPClassifier
+        Fitted; it has the method, model and loss that it was trained with, and the usual values of all else.
+    """
+    model = _easyllp.Model.load(os.fspath(path))
+    read = LLPClassifier(model.method, model.name, loss=model.loss)
+    read._model = model
+    are_numbers = all(name.removeprefix("-").isdecimal() for name in model.classes)
+    read.classes_ = np.asarray([int(name) for name in model.classes] if are_numbers else model.classes)
+    read.prior_ = np.asarray(model.prior)
+    if model.width is None:
+        read.feature_names_in_ = np.asarray(model.columns, dtype=object)
+        read.n_features_in_ = len(model.columns)
+    else:
+        read.n_features_in_ = model.width
+    return read
+
+
+def _n_rows(X: Any) -> int:
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
+
+
+def _evaluation(told: dict[str, Any] | None) -> Evaluation | None:
+    if told is None:
+        return None
+    figures: dict[str, Estimate] = {name: _estimate(found) for name, found in told["figures"].items()}
+    return Evaluation(figures, n_bags=told["n_bags"])
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, (int, np.integer)):
+        if random_state < 0:
+            raise ValueError(f"random_state is {random_state}: it must be at least 0")
+        return int(random_state)
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _image(image: Any) -> str | None:
+    return image if image is None or isinstance(image, str) else "x".join(str(int(side)) for side in image)
+
+
+def _n_threads(n_jobs: int | None) -> int | None:
+    if n_jobs is None or n_jobs == -1:
+        return None
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
+        raise ValueError(f"n_jobs is {n_jobs!r}: it must be a whole number of at least 1, or -1 for one a core")
+    return int(n_jobs)

@@ -1,0 +1,122 @@
+"""Were the bags made regardless of labels, and what can they tell?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from easyllp import _easyllp
+from easyllp._bags import from_proportions, from_report
+from easyllp._evaluation import Estimate, _estimate, declared_noise
+from easyllp._rows import is_table, table
+from easyllp._targets import counts_of
+
+_WORDS = {
+    "plausible": "The bags look as if rows were put together at random",
+    "over": "The bags are NOT i.i.d.: they were made by something that goes with the label, such as a region or a campaign; "
+    "models and estimates from them are biased. Make bags at random if you can",
+    "under": "The bags are NOT i.i.d.: they were balanced on purpose, or counts are not what they seem",
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What speaks for and against the bags.
+
+    Attributes
+    ----------
+    verdict : {"plausible", "over", "under"}
+        Whether counts differ from bag to bag as chance has it, more, or less.
+    ratio : float
+        How much they differ, in units of chance.
+    p_value : float
+        Of the two-sided test that they differ as chance has it.
+    prior : list of Estimate
+        The share of each class.
+    equivalent_rows : float
+        How many labelled rows would tell the same.
+    uneven : list of dict
+        Columns that differ from bag to bag by more than chance allows, the most uneven first: column, place (in an array), ratio and
+        p_value, the latter corrected for the number of columns.
+    """
+
+    verdict: str
+    ratio: float
+    p_value: float
+    prior: list[Estimate]
+    equivalent_rows: float
+    uneven: list[dict[str, Any]]
+
+    def __str__(self) -> str:
+        text = f"{_WORDS[self.verdict]}: counts differ from bag to bag {self.ratio:.2f} times as much as by chance."
+        if self.uneven:
+            names = ", ".join(str(found["column"] if found["place"] is None else found["place"]) for found in self.uneven[:5])
+            text += f"\nColumns that differ from bag to bag: {names}."
+        return f"{text}\nThe bags tell about as much as {self.equivalent_rows:.0f} labelled rows."
+
+
+def diagnose(
+    y: Any = None,
+    bags: Any = None,
+    X: Any = None,
+    *,
+    counts: Any = None,
+    noise: tuple[str, Any] | None = None,
+    level: float = 0.05,
+    seed: int = 1,
+) -> Diagnosis:
+    """Look at bags before anything is learnt from them.
+
+    All methods but a few need bags that were put together regardless of labels. Counts are compared with random dealings of the same
+    labels, and columns of `X` with what chance allows between bags.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, n_classes)
+        Each row's bag proportion.
+    bags : array-like of shape (n_rows,)
+        An id a row.
+    X : array-like or table, optional
+        Features of the rows.
+    counts, noise
+        As in `evaluate`.
+    level : float, default=0.05
+        The level of the test.
+    seed : int, default=1
+        The seed of random dealings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from easyllp import diagnose, make_bags
+    >>> labels = np.arange(3000) % 3 == 0
+    >>> bags, proportions = make_bags(labels, size=20)
+    >>> diagnose(proportions, bags).verdict
+    'plausible'
+    """
+    if bags is None:
+        raise ValueError("bags, an id a row, are needed")
+    given = from_proportions(y, bags) if counts is None else from_report(bags, counts)
+    if X is None:
+        features = None
+    elif is_table(X):
+        features = table(X)
+    else:
+        features = np.ascontiguousarray(X, dtype=np.float32)
+    found = json.loads(
+        _easyllp.diagnose(
+            given.of_row, counts_of(given), declared_noise(noise, len(given.names)), features, level, seed
+        )
+    )
+    dispersion = found["dispersion"]
+    return Diagnosis(
+        verdict=found["verdict"],
+        ratio=dispersion["ratio"],
+        p_value=min(1.0, 2 * min(dispersion["over"], dispersion["under"])),
+        prior=[_estimate(estimate) for estimate in found["prior"]],
+        equivalent_rows=found["equivalent_rows"],
+        uneven=found["uneven"],
+    )

@@ -1,0 +1,86 @@
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+def soft_targets(
+    of_row: npt.NDArray[np.uint32],
+    counts: npt.NDArray[np.float64],
+    noise: tuple[str, list[float]] | None,
+    prior: list[float] | None,
+    bag_weights: str,
+) -> npt.NDArray[np.float32]: ...
+def deal(n_rows: int, sizes: list[int], seed: int) -> npt.NDArray[np.uint32]: ...
+def evaluate(
+    scores: npt.NDArray[np.float32],
+    link_name: str,
+    of_row: npt.NDArray[np.uint32],
+    counts: npt.NDArray[np.float64],
+    noise: tuple[str, list[float]] | None,
+    level: float,
+    is_of_population: bool,
+    bootstrap: tuple[int, int] | None,
+    with_curves: bool,
+) -> str: ...
+def figure(
+    name: str,
+    scores: npt.NDArray[np.float32],
+    link_name: str,
+    of_row: npt.NDArray[np.uint32],
+    counts: npt.NDArray[np.float64],
+) -> tuple[float, float, float, float]: ...
+def diagnose(
+    of_row: npt.NDArray[np.uint32],
+    counts: npt.NDArray[np.float64],
+    noise: tuple[str, list[float]] | None,
+    features: Any | None,
+    level: float,
+    seed: int,
+) -> str: ...
+def methods() -> list[str]: ...
+def address(array: npt.NDArray[np.float32]) -> int: ...
+def dataset(name: str) -> tuple[Any, Any, list[str]]: ...
+@final
+class Model:
+    @staticmethod
+    def fit(
+        features: Any,
+        of_row: npt.NDArray[np.uint32],
+        counts: npt.NDArray[np.float64],
+        noise: tuple[str, list[float]] | None,
+        classes: list[str],
+        settings: dict[str, Any],
+        image: str | None,
+        encoding: tuple[int, int],
+        n_threads: int | None,
+        is_verbose: bool,
+    ) -> tuple[Model, str]: ...
+    @staticmethod
+    def load(path: str) -> Model: ...
+    def save(self, path: str) -> None: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Model: ...
+    def to_bytes(self) -> bytes: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
+    def scores(self, features: Any) -> npt.NDArray[np.float32]: ...
+    def probabilities(self, features: Any) -> npt.NDArray[np.float64]: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def prior(self) -> list[float]: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def loss(self) -> str: ...
+    @property
+    def settings(self) -> dict[str, str]: ...
+    @property
+    def columns(self) -> list[str]: ...
+    @property
+    def width(self) -> int | None: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def weights(self) -> tuple[npt.NDArray[np.float32], list[float]] | None: ...

@@ -1,0 +1,291 @@
+"""How good scores of rows are, from bags alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from easyllp import _easyllp
+from easyllp._bags import Bags, from_proportions, from_report
+from easyllp._targets import counts_of
+
+#: A probability this close to 0 or 1 is taken for it: the logarithm of less would let one row decide.
+_LEAST = 1e-12
+
+_BETTER_IF_LOWER = {"log_loss", "brier", "error"}
+
+
+class Estimate(NamedTuple):
+    """A figure of rows that was estimated from bags.
+
+    Attributes
+    ----------
+    value : float
+        The estimate as it is; from few bags it may leave its natural range.
+    low, high : float
+        The ends of its interval.
+    standard_error : float
+    """
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+@dataclass(frozen=True)
+class Evaluation(Mapping[str, Estimate]):
+    """Estimates by name: `evaluation["auc"].value`.
+
+    Names are log_loss, brier, accuracy, and if no class is empty auc, precision, recall, f1 (for two classes) and
+    balanced_accuracy.
+
+    Attributes
+    ----------
+    level : float
+        The level of the intervals.
+    n_bags : int
+        How many bags they are from.
+    curves : dict
+        For `evaluate(..., curves=True)`: confusion, and for two classes thresholds (the ROC curve, and precision against recall),
+        calibration and lift; numbers as `Estimate`s.
+    """
+
+    figures: dict[str, Estimate]
+    n_bags: int
+    level: float = 0.95
+    curves: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Estimate:
+        return self.figures[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.figures)
+
+    def __len__(self) -> int:
+        return len(self.figures)
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.figures)
+        lines = [f"{'':{width}}  from bags  {self.level * 100:.0f} % interval"]
+        for name, estimate in self.figures.items():
+            shown = name.replace("_", " ")
+            lines.append(f"{shown:{width}}  {estimate.value:9.4f}  {estimate.low:.4f} to {estimate.high:.4f}")
+        return "\n".join([*lines, f"From {self.n_bags} bags."])
+
+
+def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
+    """Probabilities as scores that are log odds: one column for two classes."""
+    p = np.asarray(probabilities)
+    if p.dtype.kind not in "biuf":
+        raise TypeError(f"probabilities must be numbers; their dtype is {p.dtype}")
+    p = p.astype(np.float64)
+    if p.ndim == 2 and p.shape[1] == 1:
+        p = p[:, 0]
+    if p.ndim not in (1, 2):
+        raise ValueError(f"probabilities must be one a row, or one a class; they have {p.ndim} dimensions")
+    if not np.isfinite(p).all() or p.min(initial=0.0) < -1e-6 or p.max(initial=0.0) > 1 + 1e-6:
+        raise ValueError("probabilities must lie in 0 to 1: of scores that do not, take the probabilities first")
+    if p.ndim == 2 and p.shape[1] == 2:
+        p = p[:, 1]
+    if (1 if p.ndim == 1 else p.shape[1]) != (1 if n_classes == 2 else n_classes):
+        raise ValueError(f"probabilities are of {2 if p.ndim == 1 else p.shape[1]} classes, and bags count {n_classes}")
+    p = np.clip(p, _LEAST, 1.0)
+    if p.ndim == 1:
+        rest = np.clip(1 - p, _LEAST, 1.0)
+        return np.ascontiguousarray((np.log(p) - np.log(rest)).astype(np.float32)[:, None])
+    return np.ascontiguousarray(np.log(p).astype(np.float32))
+
+
+def declared_noise(noise: tuple[str, Any] | None, n_bags: int) -> tuple[str, list[float]] | None:
+    """Noise as the compiled part takes it: a law, and a scale a bag."""
+    if noise is None:
+        return None
+    law, scale = noise
+    if law not in ("laplace", "gaussian"):
+        raise ValueError(f"`{law}` is not a law of noise: choose one of laplace, gaussian")
+    scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), (n_bags,))
+    return law, scales.tolist()
+
+
+def evaluate(
+    probabilities: Any,
+    y: Any = None,
+    bags: Any = None,
+    *,
+    counts: Any = None,
+    noise: tuple[str, Any] | None = None,
+    level: float = 0.95,
+    of: str = "rows",
+    bootstrap: int | None = None,
+    seed: int = 1,
+    curves: bool = False,
+) -> Evaluation:
+    """Say how good probabilities of rows are, from bags that the model was not trained on.
+
+    Every figure is what row labels would give, up to its interval: unbiased over all ways to deal the rows into bags.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_rows,) or (n_rows, n_classes)
+        What `predict_proba` gives, or the probabilities of the positive class.
+    y : array-like of shape (n_rows,) or (n_rows, n_classes)
+        Each row's bag proportion; without `bags`, the rows' own labels as 0 and 1 or a class a column.
+    bags : array-like of shape (n_rows,), optional
+        An id a row; without it every row is its own bag.
+    counts : mapping or pandas Series or DataFrame, optional
+        In the place of `y`: a report of counts by bag id.
+    noise : (str, float or array-like), optional
+        Noise that was added to `counts`: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one a bag.
+    level : float, default=0.95
+        The level of intervals.
+    of : {"rows", "population"}, default="rows"
+        Whether intervals are for these rows, or for the population that they are drawn from.
+    bootstrap : int, optional
+        Make intervals by drawing bags with replacement so many times, instead of from standard errors.
+    seed : int, default=1
+        The seed of these draws.
+    curves : bool, default=False
+        Add confusion, thresholds, calibration and lift.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from easyllp import evaluate, make_bags
+    >>> labels = np.arange(2000) % 2
+    >>> bags, proportions = make_bags(labels, size=10)
+    >>> right_in_nine_of_ten = np.where(np.arange(2000) % 20 < 2, 1 - labels, labels) * 0.8 + 0.1
+    >>> accuracy = evaluate(right_in_nine_of_ten, proportions, bags)["accuracy"]
+    >>> accuracy.low < 0.9 < accuracy.high
+    True
+    """
+    given = _given(probabilities, y, bags, counts)
+    if of not in ("rows", "population"):
+        raise ValueError(f"of is {of!r}: choose rows or population")
+    answer = json.loads(
+        _easyllp.evaluate(
+            logits(probabilities, given.n_classes),
+            "logit",
+            given.of_row,
+            counts_of(given),
+            declared_noise(noise, len(given.names)),
+            level,
+            of == "population",
+            None if bootstrap is None else (bootstrap, seed),
+            curves,
+        )
+    )
+    return Evaluation(
+        {name: _estimate(found) for name, found in answer.pop("figures").items()},
+        n_bags=len(given.names),
+        level=level,
+        curves=_with_estimates(answer),
+    )
+
+
+def _given(probabilities: Any, y: Any, bags: Any, counts: Any) -> Bags:
+    n_rows = len(probabilities)
+    if counts is not None:
+        if bags is None or y is not None:
+            raise ValueError("counts go with bags, in the place of y")
+        return from_report(bags, counts, n_rows)
+    if y is None:
+        raise ValueError("y, each row's bag proportion, is needed; or counts by bag")
+    return from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
+
+
+def _estimate(found: dict[str, Any]) -> Estimate:
+    nan = float("nan")
+    value, low, high, error = (found[name] for name in ("value", "low", "high", "standard_error"))
+    return Estimate(*(nan if number is None else number for number in (value, low, high, error)))
+
+
+def _with_estimates(part: Any) -> Any:
+    if isinstance(part, dict):
+        if "standard_error" in part:
+            return _estimate(part)
+        return {name: _with_estimates(value) for name, value in part.items()}
+    return [_with_estimates(value) for value in part] if isinstance(part, list) else part
+
+
+def bag_metric(name: str, probabilities: Any, y: Any, bags: Any = None) -> float:
+    """One figure of rows, from bags alone.
+
+    Parameters
+    ----------
+    name : {"log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"}
+    probabilities, y, bags
+        As in `evaluate`.
+
+    Examples
+    --------
+    >>> from easyllp import bag_metric
+    >>> bag_metric("error", [0.9, 0.2, 0.8, 0.1], [1, 0, 1, 0])
+    0.0
+    """
+    given = _given(probabilities, y, bags, None)
+    value, *_ = _easyllp.figure(name, logits(probabilities, given.n_classes), "logit", given.of_row, counts_of(given))
+    return value
+
+
+def bag_scorer(name: str) -> Any:
+    """A scorer for scikit-learn that sees bags alone: for `GridSearchCV`, `cross_val_score` and their like.
+
+    The more the better, as scikit-learn has it: what is better if lower is negated. Bags reach it by metadata routing, which must be
+    enabled; they stay whole in each fold with `GroupKFold`.
+
+    Parameters
+    ----------
+    name : {"log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"}
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV, GroupKFold
+    >>> from easyllp import LLPClassifier, bag_scorer, datasets, make_bags
+    >>> train, test = datasets.optdigits()
+    >>> bags, proportions = make_bags(train.y % 2, size=8)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(LLPClassifier(holdout=0), {"l2": [0.01, 0.1]}, scoring=bag_scorer("brier"), cv=GroupKFold(3))
+    ...     search = search.fit(train.X, proportions, bags=bags, groups=bags)
+    >>> search.score(test.X, test.y % 2) > -0.2
+    True
+    """
+    from sklearn.metrics import make_scorer
+
+    if name not in {*_BETTER_IF_LOWER, "accuracy", "auc", "balanced_accuracy"}:
+        bag_metric(name, [0.5, 0.5], [0, 1])  # says which there are
+    scorer = make_scorer(
+        _BagFigure(name), greater_is_better=name not in _BETTER_IF_LOWER, response_method="predict_proba"
+    )
+    import sklearn
+
+    # A request may only be set where routing is enabled, but holds ever after.
+    with sklearn.config_context(enable_metadata_routing=True):
+        return scorer.set_score_request(bags=True)
+
+
+class _BagFigure:
+    """A figure with a name of its own, which can be pickled."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = f"bag_{name}"
+
+    def __call__(self, y_true: Any, y_pred: Any, bags: Any = None) -> float:
+        return bag_metric(self.name, y_pred, y_true, bags)
+
+    def __repr__(self) -> str:
+        return self.__name__

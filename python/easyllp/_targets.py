@@ -1,0 +1,106 @@
+"""Bags out of labels, and targets out of bags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from easyllp import _easyllp
+from easyllp._bags import Bags, from_proportions
+
+
+def counts_of(bags: Bags) -> npt.NDArray[np.float64]:
+    """Counts as the compiled part takes them: a line a bag, one column for two classes."""
+    return np.ascontiguousarray(bags.counts.reshape(len(bags.names), -1))
+
+
+def soft_targets(
+    y: Any,
+    bags: Any,
+    *,
+    prior: float | Sequence[float] | None = None,
+    bag_weights: str = "equal",
+) -> npt.NDArray[np.float32]:
+    """Give each row the target that any loss can be trained towards.
+
+    The loss ℓ(f, 0) + A·(ℓ(f, 1) − ℓ(f, 0)) with these targets A has, over all ways to deal rows into bags, the same mean as the
+    loss with the rows' own labels. Targets leave 0 to 1; cutting them off there would bias them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, n_classes)
+        Each row's bag proportion: the share of positive rows in its bag, or the share of each class.
+    bags : array-like of shape (n_rows,)
+        An id a row, of any type that has a hash.
+    prior : float or sequence of float, optional
+        The known share of the positive class, or of each class. Then targets are the paper's, A = p + k(α − p); else they are
+        centred at what the bags have in common, which needs no prior and is exact for any sizes.
+    bag_weights : {"equal", "size", "noise", "variance:RHO"}, default="equal"
+        How much say each bag has in centred targets.
+
+    Returns
+    -------
+    targets : ndarray of shape (n_rows,) or (n_rows, n_classes), dtype float32
+
+    Examples
+    --------
+    >>> from easyllp import soft_targets
+    >>> soft_targets([0.5, 0.5, 1.0, 1.0], ["a", "a", "b", "b"], prior=0.5)
+    array([0.5, 0.5, 1.5, 1.5], dtype=float32)
+    """
+    of = from_proportions(y, bags)
+    shares = None if prior is None else [float(share) for share in np.atleast_1d(np.asarray(prior, dtype=float))]
+    if shares is not None and bag_weights != "equal":
+        raise ValueError("around a known prior bags weigh by their sizes, without bag_weights")
+    targets = _easyllp.soft_targets(of.of_row, counts_of(of), None, shares, bag_weights)
+    if targets.shape[1] == 1 and of.counts.ndim == 2:
+        return np.concatenate([1 - targets, targets], axis=1)
+    return targets[:, 0] if targets.shape[1] == 1 else targets
+
+
+def make_bags(
+    y: Any, size: int | tuple[int, int] = 64, *, seed: int = 1
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Deal labelled rows into bags at random, and forget their labels: what experiments are made of.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels. The larger of two is the positive class; of more than two, classes are in sorted order.
+    size : int or (int, int), default=64
+        Rows in a bag, or the least and the most of them; the last bag gets what is left.
+    seed : int, default=1
+        Deals the same way each time, and as the program `easyllp bag` does.
+
+    Returns
+    -------
+    bags : ndarray of shape (n_rows,)
+        The number of each row's bag.
+    proportions : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        Each row's bag proportion, as `LLPClassifier.fit` takes it for `y`.
+
+    Examples
+    --------
+    >>> from easyllp import make_bags
+    >>> bags, proportions = make_bags(["no", "yes", "yes", "no", "yes", "yes"], size=3)
+    >>> sorted(set(proportions.round(2).tolist()))
+    [0.33, 1.0]
+    """
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) == 0:
+        raise ValueError(f"y must be one label a row; its shape is {y.shape}")
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError("y has one class only, and two are needed")
+    sizes = [int(size)] if isinstance(size, (int, np.integer)) else [int(end) for end in size]
+    if not 1 <= len(sizes) <= 2 or min(sizes) < 1 or max(sizes) != sizes[-1]:
+        raise ValueError(f"size is {size}: it must be a whole number of at least 1, or two in order")
+    of_row = _easyllp.deal(len(y), sizes, seed).astype(np.int64)
+    members = np.bincount(of_row)
+    counts = np.zeros((len(members), len(classes)))
+    np.add.at(counts, (of_row, labels), 1)
+    proportions = counts / members[:, None]
+    return of_row, (proportions[:, 1] if len(classes) == 2 else proportions)[of_row]

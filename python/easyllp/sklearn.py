@@ -1,0 +1,250 @@
+"""Any scikit-learn classifier on bags, if it takes weights of rows, negative ones included.
+
+A row with the target A is trained on once for each class: with label 1 and the weight A, and with label 0 and the
+weight 1 − A. To a classifier that adds up weighted losses that is the corrected loss itself. Targets leave [0, 1], so
+weights are negative, and many classifiers refuse them, or drop them without a word, which would bring the bias of naive
+proportions back. `EasyLLPWrapper` therefore tries the classifier on a small problem first. With scikit-learn 1.9 it
+finds right:
+
+- LogisticRegression with all solvers but liblinear, SGDClassifier, MLPClassifier;
+- GaussianNB, BernoulliNB, MultinomialNB;
+- DecisionTreeClassifier, ExtraTreesClassifier, HistGradientBoostingClassifier, and LGBMClassifier of LightGBM.
+
+It refuses
+
+- LogisticRegression(solver="liblinear"), LinearSVC and SVC, which drop negative weights;
+- RidgeClassifier, which takes roots of weights;
+- AdaBoostClassifier, BaggingClassifier, RandomForestClassifier, GradientBoostingClassifier and XGBClassifier, which
+  raise errors of their own; for XGBoost there is `easyllp.xgboost`;
+- whatever has no `sample_weight`.
+
+Right is not yet good: targets are noisy, so trees need large leaves, and boosting few rounds of shallow trees; choose
+settings by held-out bags.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+
+from easyllp._targets import soft_targets
+
+__all__ = ["EasyLLPWrapper"]
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _if_estimator_has(method: str) -> Callable[[Method], Method]:
+    def check(wrapper: EasyLLPWrapper) -> bool:
+        # Asks for the method, so that the estimator's own AttributeError says why it is not there.
+        getattr(getattr(wrapper, "estimator_", wrapper.estimator), method)
+        return True
+
+    return cast("Callable[[Method], Method]", available_if(check))
+
+
+class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn classifier, trained on bags through weights of rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier whose `fit` has `sample_weight` and is right about negative weights. For a pipeline, wrap its last
+        step.
+    prior : float or array-like of shape (n_classes,), optional
+        The share of class 1, or of each class, if it is known; see `easyllp.soft_targets`.
+    bag_weights : str
+        How much say each bag has; see `easyllp.soft_targets`.
+    probe : bool
+        Whether `fit` tries the estimator on a small problem with negative weights first, and refuses one that gets it
+        wrong. That takes two fits of some hundred rows.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted classifier.
+    classes_ : ndarray of shape (n_classes,)
+        0 and 1, or the places of the classes, if there were bags; otherwise the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import easyllp
+    >>> from easyllp.sklearn import EasyLLPWrapper
+    >>> X = np.random.default_rng(1).normal(size=(2000, 2))
+    >>> bags, y = easyllp.make_bags(X[:, 0] > 0, 4, seed=1)
+    >>> model = EasyLLPWrapper(LogisticRegression()).fit(X, y, bags=bags)
+    >>> bool(np.mean(model.predict(X) == (X[:, 0] > 0)) > 0.95)
+    True
+    """
+
+    def __init__(self, estimator: Any, *, prior: Any = None, bag_weights: str = "equal", probe: bool = True) -> None:
+        self.estimator = estimator
+        self.prior = prior
+        self.bag_weights = bag_weights
+        self.probe = probe
+
+    def fit(self, X: Any, y: Any, *, bags: Any = None) -> EasyLLPWrapper:
+        """Train on bags, or on labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or dataframe with n_rows rows
+            What the estimator takes.
+        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            With bags, the share of positive rows, or of each class, in each row's bag. Without, the labels: every row
+            is a bag of its own, and the estimator is trained as it would be by itself.
+        bags : array-like of shape (n_rows,), optional
+            An id a row, of any type that has a hash.
+        """
+        if bags is None:
+            self.estimator_ = clone(self.estimator).fit(X, y)
+            return self
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise TypeError(
+                f"{_name(self.estimator)} has no sample_weight in fit, which targets of bags need: take a classifier "
+                "that has, and "
+                "wrap that one itself where it is a part of a pipeline or of a search"
+            )
+        targets = np.asarray(soft_targets(y, bags, prior=self.prior, bag_weights=self.bag_weights), dtype=np.float64)
+        n_rows = _num_samples(X)
+        if len(targets) != n_rows:
+            raise ValueError(f"X has {n_rows} rows and y has {len(targets)}: both need a line a row")
+        if self.probe:
+            _try_negative_weights(self.estimator)
+        of_classes = np.stack([1.0 - targets, targets], axis=1) if targets.ndim == 1 else targets
+        # A row's copies stay side by side and those of no weight are left out, so that bags of one row are just labels.
+        row, label = np.nonzero(of_classes)
+        copies = _safe_indexing(X, row)
+        self.estimator_ = clone(self.estimator).fit(copies, label, sample_weight=of_classes[row, label])
+        return self
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The labels, in the order of `predict_proba`'s columns."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns X had."""
+        try:
+            check_is_fitted(self)
+        except Exception as error:
+            raise AttributeError("n_features_in_ is known once fit has been called") from error
+        return int(self.estimator_.n_features_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    @_if_estimator_has("predict_proba")
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of each class, of shape (n_rows, n_classes).
+
+        What the estimator puts outside of [0, 1] is cut off there: a tree's leaf holds the mean target of its rows.
+        """
+        check_is_fitted(self)
+        shares = np.clip(self.estimator_.predict_proba(X), 0.0, None)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    @_if_estimator_has("decision_function")
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """The estimator's scores."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.decision_function(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _try_negative_weights(estimator: Any) -> None:
+    """Refuse an estimator that is not right about negative weights.
+
+    Two clouds of points have their labels with the weight 1, the wrong labels with the weight 2, and these once more
+    with −2. What is wrong cancels out, so the clouds are told apart as if it were not there. If negative weights are
+    dropped, or taken for positive ones, the wrong labels win, and nearly all points come out reversed.
+    """
+    told: list[float] = []
+    for shift in (0.0, 6.0):  # some estimators take no negative features, others see no difference far from zero
+        points = _clouds(shift)
+        try:
+            alone = _fitted(estimator, points[:1])
+        except Exception:
+            continue
+        told.append(np.mean(alone.predict(points[3][0]) == points[3][1]))
+        if told[-1] < 0.75:
+            continue
+        try:
+            cancelled = _fitted(estimator, points[:3])
+            right = np.mean(cancelled.predict(points[3][0]) == points[3][1])
+        except Exception as error:
+            raise ValueError(
+                f"{_name(estimator)} does not take negative weights, and targets of bags need them "
+                f"({_first_line(error)}): take another "
+                "classifier, such as LogisticRegression, or LLPClassifier"
+            ) from error
+        if right < (0.5 + told[-1]) / 2:
+            raise ValueError(
+                f"{_name(estimator)} takes negative weights, which targets of bags need, but gets them wrong: on "
+                "points of which it tells "
+                f"{told[-1]:.0%} apart, wrong labels whose weights cancel out bring it to {right:.0%}. Take another "
+                "classifier or solver, "
+                "such as LogisticRegression with its default one, or LLPClassifier; probe=False trains it nevertheless"
+            )
+        return
+    warnings.warn(
+        f"{_name(estimator)} with these settings cannot learn the small problem on which negative weights are tried, "
+        "so it is not known "
+        "whether it is right about them; probe=False silences this",
+        stacklevel=3,
+    )
+
+
+def _clouds(shift: float) -> list[tuple[Any, Any, float]]:
+    """Points, labels and weights: right labels, wrong ones, their opposite, and points to ask for."""
+    generator = np.random.default_rng(1)
+    labels = np.arange(400) % 2
+    centres = np.where(labels[:, None] == 1, [1.5, -1.5], [-1.5, 1.5]) + shift
+    points = centres + generator.normal(size=centres.shape)
+    # Weights must cancel out between points that are near to each other, as those of bags do, not only in one point.
+    near = [points + 0.3 * generator.normal(size=points.shape) for _ in range(2)]
+    asked = centres + generator.normal(size=centres.shape)
+    parts = [(points, labels, 1.0), (near[0], 1 - labels, 2.0), (near[1], 1 - labels, -2.0), (asked, labels, 0.0)]
+    return [(np.maximum(place, 0.0) if shift else place, label, weight) for place, label, weight in parts]
+
+
+def _fitted(estimator: Any, parts: list[tuple[Any, Any, float]]) -> Any:
+    points, labels = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
+    weights = np.concatenate([np.full(len(labels), weight) for _, labels, weight in parts])
+    order = np.random.default_rng(2).permutation(len(points))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of convergence, on a problem that the settings were not made for
+        return clone(estimator).fit(points[order], labels[order], sample_weight=weights[order])
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")

@@ -1,0 +1,135 @@
+"""XGBoost on bags: an objective for soft targets, and a metric of held-out bags to stop and to choose by.
+
+Examples
+--------
+>>> import numpy as np
+>>> import xgboost
+>>> import easyllp
+>>> import easyllp.xgboost
+>>> rng = np.random.default_rng(1)
+>>> X = rng.normal(size=(4000, 3))
+>>> bags, y = easyllp.make_bags(X[:, 0] > 0, 4, seed=1)
+>>> fitted = bags < 800  # bags 800 to 999 are held out
+>>> targets = easyllp.soft_targets(y[fitted], bags[fitted])
+>>> model = xgboost.train(
+...     {**easyllp.xgboost.parameters(targets), "max_depth": 2, "min_child_weight": 20},
+...     xgboost.DMatrix(X[fitted]),
+...     num_boost_round=200,
+...     obj=easyllp.xgboost.objective(targets),
+...     evals=[(xgboost.DMatrix(X[~fitted]), "held_out")],
+...     custom_metric=easyllp.xgboost.metric("brier", y[~fitted], bags[~fitted]),
+...     early_stopping_rounds=20,
+...     verbose_eval=False,
+... )
+>>> probability = model.predict(xgboost.DMatrix(X))
+>>> bool(np.mean((probability > 0.5) == (X[:, 0] > 0)) > 0.95)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from easyllp._boosting import BagMetric, Objective, checked_targets, probabilities
+
+__all__ = ["metric", "objective", "parameters", "probabilities"]
+
+
+def objective(targets: Any = None) -> Objective:
+    """The corrected log loss as an objective: slope p − A and curvature p(1 − p), or 2p(1 − p) for several classes.
+
+    The same object serves ``xgboost.train(obj=…)`` and ``XGBRegressor(objective=…)``. Scores are raw; see `parameters`
+    for how `train` is made to predict probabilities. Labels out of 0 to 1 are what XGBoost's own logistic objective
+    refuses, and clipped ones would be biased: hence an objective of its own.
+
+    Parameters
+    ----------
+    targets : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+        The targets of the training rows, from `easyllp.soft_targets`. By default the labels of the data are the
+        targets, which is what ``XGBRegressor.fit(X, targets)`` and ``xgboost.cv`` need.
+
+    Returns
+    -------
+    callable
+        ``(scores, DMatrix) -> (slope, curvature)``, and ``(targets, scores) -> (slope, curvature)`` for the
+        scikit-learn interface.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> slope, curvature = objective()(np.array([1.0, -2.0]), np.zeros(2))
+    >>> slope.tolist(), curvature.tolist()
+    ([-0.5, 2.5], [0.25, 0.25])
+    """
+    return Objective(targets)
+
+
+def parameters(targets: Any) -> dict[str, Any]:
+    """Parameters of `xgboost.train` that go with `objective`: predict probabilities, and start from the mean target.
+
+    XGBoost takes from them how scores become probabilities, so that `predict` of the model, also once saved, returns
+    those.
+
+    Parameters
+    ----------
+    targets : array-like of shape (n_rows,) or (n_rows, n_classes)
+        The targets of the training rows, from `easyllp.soft_targets`.
+
+    Examples
+    --------
+    >>> parameters([1.5, -0.5, 0.5, 0.5])
+    {'objective': 'binary:logistic', 'base_score': 0.5, 'disable_default_eval_metric': True}
+    """
+    targets = checked_targets(targets)
+    # The default metric would judge rows against labels, and there are none.
+    common = {"disable_default_eval_metric": True}
+    if targets.ndim == 2:
+        return {"objective": "multi:softprob", "num_class": targets.shape[1], **common}
+    start = float(np.clip(targets.mean(), 1e-6, 1.0 - 1e-6))
+    return {"objective": "binary:logistic", "base_score": start, **common}
+
+
+class Metric(BagMetric):
+    """A figure of held-out bags in the forms that XGBoost calls."""
+
+    def __call__(self, first: Any, second: Any) -> Any:
+        if hasattr(second, "get_label"):
+            return self.__name__, self.value(first)
+        return self.value(second)
+
+
+def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
+    """A metric that needs counts of bags and no row label.
+
+    It serves ``train(custom_metric=…)`` and ``XGBRegressor(eval_metric=…)``. Have it evaluated on bags that are not
+    trained on, and on nothing else.
+
+    Parameters
+    ----------
+    name : {"brier", "log_loss", "error", "auc"}
+        What to estimate. "brier" is the steadiest, and the one to stop by. XGBoost takes "auc" for better when higher
+        and all others when lower, so "accuracy" is refused: "error" says the same.
+    y : array-like of shape (n_rows,) or (n_rows, n_classes)
+        The share of positive rows, or of each class, in the bag of each held-out row.
+    bags : array-like of shape (n_rows,)
+        The bag of each held-out row.
+    link : {"logit", "identity"}
+        What scores are: raw, as with `objective`, or probabilities already, as with ``reg:squarederror`` on targets.
+
+    Returns
+    -------
+    callable
+        ``(scores, DMatrix) -> (name, value)``, and ``(labels, scores) -> value`` for the scikit-learn interface.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> held_out = metric("brier", y=[0.0, 0.0, 1.0, 1.0], bags=["a", "a", "b", "b"])
+    >>> round(held_out(np.zeros(4), np.array([-9.0, -9.0, 9.0, 9.0])), 6)
+    0.0
+    """
+    if name in ("accuracy", "balanced_accuracy"):
+        raise ValueError(f"XGBoost would take a low {name} for the better one: use the metric 'error', or 'auc'")
+    return Metric(name, y, bags, link)

@@ -1,0 +1,33 @@
+"""What tests share: small tasks whose answer is known."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes more than a few seconds")
+
+
+@pytest.fixture
+def task() -> tuple[np.ndarray, np.ndarray]:
+    """Four hundred rows of three features, and labels that a line through the first two tells apart nearly always."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    y = (X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=400) > 0).astype(int)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The program `easyllp`, where it has been built."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    candidates = [os.environ.get("EASYLLP"), root / "target/debug/easyllp", root / "target/release/easyllp"]
+    for candidate in candidates:
+        if candidate is not None and pathlib.Path(candidate).exists():
+            return str(candidate)
+    pytest.skip("the program has not been built: cargo build")

@@ -1,0 +1,189 @@
+"""Bad input gets a clear error, and nothing worse."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import easyllp
+from easyllp import LLPClassifier, bag_metric, bag_scorer, diagnose, evaluate, make_bags, soft_targets
+
+X = np.array([[0.0], [1.0], [0.2], [0.9]], dtype=np.float32)
+HALF = [0.5, 0.5, 0.5, 0.5]
+AB = ["a", "a", "b", "b"]
+
+
+def fit(X=X, y=HALF, bags=AB, **settings):
+    return LLPClassifier(**{"l2": 0.1, "holdout": 0, **settings}).fit(X, y, bags=bags)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: fit(bags=AB[:3]), ValueError, "bags has 3 ids for 4 rows: one id a row is needed"),
+        (lambda: fit(y=HALF[:3]), ValueError, "y has 3 proportions for 4 rows"),
+        (lambda: fit(y=[0.5, 0.5, 0.5, 1.0]), ValueError, "bag 'b' has 0.5 at row 2 and 1.0 at row 3"),
+        (lambda: fit(y=[0.4] * 4), ValueError, "bag 'a' has 2 rows and a proportion of 0.4, which is no whole number"),
+        (lambda: fit(y=[1.5] * 4), ValueError, "no whole number of rows from 0 to all"),
+        (lambda: fit(y=[-0.5] * 4), ValueError, "no whole number of rows from 0 to all"),
+        (lambda: fit(y=[np.nan] * 4), ValueError, "y is not a finite number at row 0"),
+        (lambda: fit(y=list("abab")), ValueError, "with bags, y is each row's bag proportion"),
+        (lambda: fit(y=np.array([[0.5, 0.0]] * 4)), ValueError, "bag 'a' has 2 rows but its class counts sum to 1"),
+        (lambda: fit(y=np.zeros((4, 1, 1))), ValueError, "it has 3 dimensions"),
+        (lambda: fit(bags=[None, "a", "b", "b"]), ValueError, "row 0 has no bag id"),
+        (lambda: fit(bags=[0.0, np.nan, 1.0, 1.0]), ValueError, "row 1 has no bag id"),
+        (lambda: fit(bags=["a"] * 4), ValueError, "one bag"),
+        (lambda: fit(X=np.array([[np.nan], [1], [2], [3]])), ValueError, "NaN"),
+        (lambda: fit(X=np.array([[np.inf], [1], [2], [3]])), ValueError, "infinity"),
+        (lambda: fit(X=np.array([[1e300], [1], [2], [3]])), ValueError, "infinity|too large"),
+        (lambda: fit(X=np.zeros((4, 0))), ValueError, "0 feature"),
+        (lambda: fit(X=np.zeros(4)), ValueError, "Expected 2D array"),
+        (lambda: fit(X=np.array([["a"], ["b"], ["c"], ["d"]])), ValueError, "could not convert"),
+        (lambda: fit(X=X.astype(complex)), ValueError, "Complex data not supported"),
+        (lambda: fit(method="magic"), ValueError, "`magic` is not a method: choose one of easyllp, "),
+        (lambda: fit(model="tree"), ValueError, "`tree` is no model: choose linear"),
+        (lambda: fit(model="mlp:0"), ValueError, "mlp:0"),
+        (lambda: fit(loss="hinge"), ValueError, "choose logistic, softmax or squared"),
+        (lambda: fit(l2=-1), ValueError, 'l2 is -1: it must be "auto" or a number of at least 0'),
+        (lambda: fit(l2="much"), TypeError, "l2 is 'much': it must be"),
+        (lambda: fit(l2="auto"), ValueError, "`l2` auto needs held-out bags to choose by"),
+        (lambda: fit(epochs=0), ValueError, "epochs is 0: it must be a whole number of at least 1"),
+        (lambda: fit(epochs=1.5), TypeError, "epochs is 1.5: it must be a whole number"),
+        (lambda: fit(holdout=1.0), ValueError, "holdout is 1: it must be a number from 0 to below 1"),
+        (lambda: fit(holdout=0.2), ValueError, "2 are needed: hold out more, or none"),
+        (lambda: fit(bag_weights="heavy"), ValueError, "`heavy` is not a weight of bags: choose one of equal"),
+        (lambda: fit(method="mean-map", bag_weights="size"), ValueError, "`bag_weights` is for easyllp, not for mean-map"),
+        (lambda: fit(method="event"), ValueError, "event needs labels of the rows"),
+        (lambda: fit(prior=2.0), ValueError, "prior"),
+        (lambda: fit(prior=[0.1, 0.2, 0.7]), ValueError, "class"),
+        (lambda: fit(image="1x2x2", model="cnn:mnist"), ValueError, "images of shape 1x2x2"),
+        (lambda: fit(image="square", model="cnn:mnist"), ValueError, "square"),
+        (lambda: fit(n_jobs=0), ValueError, "n_jobs is 0"),
+        (lambda: fit(random_state=-1), ValueError, "random_state is -1"),
+        (lambda: LLPClassifier().fit(X, [1, 1, 1, 1]), ValueError, "one class"),
+        (lambda: LLPClassifier().fit(X, None), ValueError, "y to be passed"),
+        (lambda: LLPClassifier().fit(X, [0.1, 0.2, 0.3, 0.4]), ValueError, "Unknown label type"),
+        (lambda: LLPClassifier().predict(X), Exception, "not fitted"),
+        (lambda: fit().predict(np.zeros((2, 3))), ValueError, "3 features"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1}), ValueError, "1 bags of the rows have no report: 'b'"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1, "c": 0}), ValueError, "1 reported bags have no rows: 'c'"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 3}), ValueError, "reports 3 of class 1"),
+        (lambda: LLPClassifier().fit_bags(X, AB, [1, 1]), TypeError, "counts must be a mapping"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1}, noise=("cauchy", 1)), ValueError, "not a law of noise"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1}, noise=("laplace", -1)), ValueError, "noise of scale -1"),
+        (lambda: soft_targets(HALF, AB, prior=0.5, bag_weights="size"), ValueError, "without bag_weights"),
+        (lambda: make_bags([1, 1, 1], size=2), ValueError, "one class only"),
+        (lambda: make_bags([0, 1, 1], size=0), ValueError, "size is 0"),
+        (lambda: make_bags([0, 1, 1], size=(3, 2)), ValueError, "size is"),
+        (lambda: evaluate([0.5, 2.0], [0, 1]), ValueError, "probabilities must lie in 0 to 1"),
+        (lambda: evaluate([0.5], [0]), ValueError, "at least 2 bags"),
+        (lambda: evaluate([0.5, 0.5], None), ValueError, "y, each row's bag proportion, is needed"),
+        (lambda: evaluate([0.5, 0.5], [0, 1], level=2), ValueError, "level is 2"),
+        (lambda: evaluate(np.full((4, 3), 1 / 3), HALF, AB), ValueError, "of 3 classes, and bags count 2"),
+        (lambda: bag_metric("beauty", [0.5, 0.5], [0, 1]), ValueError, "`beauty` is not a figure: choose one of"),
+        (lambda: bag_scorer("beauty"), ValueError, "`beauty` is not a figure: choose one of"),
+        (lambda: diagnose(HALF), ValueError, "bags, an id a row, are needed"),
+        (lambda: easyllp.load("nowhere.safetensors"), OSError, "nowhere.safetensors"),
+        (lambda: fit().save("nowhere/at/all"), OSError, "cannot write"),
+    ],
+)
+def test_each_mistake_gets_its_message(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_tables_that_cannot_be_read():
+    pd = pytest.importorskip("pandas")
+    y = [0, 1, 0, 1]
+    for column, message in [
+        ([[1], [2], [3], [4]], "column `a` holds objects, which cannot be a feature"),
+        ([{}, {}, {}, {}], "column `a` holds objects"),
+        ([1j, 2j, 3j, 4j], "a"),
+        ([np.inf, 1.0, 2.0, 3.0], "column `a` has inf in row 0"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            LLPClassifier(l2=0.1, holdout=0).fit(pd.DataFrame({"a": column}), y)
+    with pytest.raises(TypeError, match="column names must be text"):
+        LLPClassifier().fit(pd.DataFrame({1: [1.0, 2, 3, 4]}), y)
+    with pytest.raises(ValueError, match="no rows"):
+        LLPClassifier().fit(pd.DataFrame({"a": []}), [])
+    with pytest.raises(ValueError, match="y has 3 labels for 4 rows"):
+        LLPClassifier().fit(pd.DataFrame({"a": [1.0, 2, 3, 4]}), y[:3])
+
+
+def test_a_damaged_file_is_refused(task, tmp_path):
+    X, y = task
+    model = LLPClassifier(l2=0.1).fit(X, y)
+    model.save(tmp_path / "model")
+    whole = bytearray((tmp_path / "model").read_bytes())
+    whole[-1] ^= 1
+    (tmp_path / "model").write_bytes(whole)
+    with pytest.raises(ValueError, match="checksum"):
+        easyllp.load(tmp_path / "model")
+
+
+values = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.integers(-3, 3), st.none(), st.text(max_size=2), st.booleans()
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    X=st.one_of(
+        arrays.arrays(
+            st.sampled_from([np.float32, np.float64, np.int8, np.uint64, np.bool_, "U2", object, np.complex64]),
+            arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=12),
+        ),
+        st.lists(st.lists(values, max_size=3), max_size=12),
+    ),
+    y=st.one_of(
+        arrays.arrays(np.float64, arrays.array_shapes(min_dims=1, max_dims=2, min_side=0, max_side=12)),
+        st.lists(st.sampled_from([0, 1, 0.5, -1, "a", None]), max_size=12),
+    ),
+    bags=st.one_of(st.none(), st.lists(values, max_size=12), st.lists(st.integers(0, 3), max_size=12)),
+    method=st.sampled_from(easyllp._easyllp.methods()),
+    model=st.sampled_from(["linear", "mlp:3", "embedding:2,mlp:2", "cnn:fc3 relu"]),
+    holdout=st.sampled_from([0, 0.2, 0.5]),
+    l2=st.sampled_from([None, 0.1, "auto"]),
+)
+def test_whatever_fit_is_given_it_fits_or_raises(X, y, bags, method, model, holdout, l2):
+    estimator = LLPClassifier(method, model, holdout=holdout, l2=l2, epochs=None if l2 == "auto" else 1, image="1x1x2")
+    try:
+        estimator.fit(X, y, bags=bags)
+    except (ValueError, TypeError):
+        return
+    assert np.isfinite(estimator.predict_proba(X)).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent by number")
+def test_an_interrupt_stops_training_within_a_second(tmp_path):
+    script = textwrap.dedent("""
+        import numpy as np, time
+        from easyllp import LLPClassifier
+        X = np.random.default_rng(1).normal(size=(200_000, 50)).astype(np.float32)
+        print("ready", flush=True)
+        try:
+            LLPClassifier(model="mlp:512,512", epochs=1000, holdout=0).fit(X, X[:, 0] > 0)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+    """)
+    at_root = pathlib.Path(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=at_root) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(1.5)
+        sent = time.monotonic()
+        os.kill(child.pid, signal.SIGINT)
+        assert child.stdout.readline() == "stopped\n"
+        # A second is promised; machines that test are busy.
+        assert time.monotonic() - sent < 5

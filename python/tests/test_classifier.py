@@ -1,0 +1,196 @@
+"""The estimator as its users meet it."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import easyllp
+from easyllp import LLPClassifier, bag_scorer, make_bags
+
+
+def test_bags_of_one_are_supervision(task):
+    X, y = task
+    by_labels = LLPClassifier(l2=0.01).fit(X, y)
+    by_bags = LLPClassifier(l2=0.01).fit(X, y, bags=np.arange(len(y)))
+    np.testing.assert_array_equal(by_labels.coef_, by_bags.coef_)
+    assert by_labels.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("method", easyllp._easyllp.methods())
+def test_every_method_learns_from_bags(task, method):
+    X, y = task
+    bags, proportions = make_bags(y, size=1 if method == "event" else 4)
+    epochs = None if method in ("easyllp", "easyllp-sgd", "event", "naive") or "mean-map" in method else 60
+    model = LLPClassifier(method, epochs=epochs, lr=None if epochs is None else 0.05, batch_size=None if epochs is None else 32)
+    model.fit(X, proportions, bags=bags)
+    assert model.score(X, y) > (0.6 if method == "naive" else 0.8)
+    assert model.classes_.tolist() == [0, 1]
+    np.testing.assert_allclose(model.prior_, [1 - y.mean(), y.mean()])
+
+
+def test_several_classes():
+    rng = np.random.default_rng(3)
+    y = rng.integers(3, size=900)
+    X = (rng.normal(size=(900, 2)) * 0.5 + np.array([[0, 2], [2, 0], [-2, -1]])[y]).astype(np.float32)
+    bags, proportions = make_bags(y, size=5)
+    assert proportions.shape == (900, 3)
+    model = LLPClassifier().fit(X, proportions, bags=bags)
+    assert model.score(X, y) > 0.9
+    assert model.predict_proba(X).shape == model.decision_function(X).shape == (900, 3)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert model.score(X, proportions, bags=bags) > 0.9
+
+
+def test_a_report_is_what_proportions_are(task):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    names = np.array([f"day {bag}" for bag in bags])
+    report = {name: int(y[names == name].sum()) for name in dict.fromkeys(names)}
+    by_report = LLPClassifier(l2=0.1).fit_bags(X, names, report)
+    by_proportions = LLPClassifier(l2=0.1).fit(X, proportions, bags=names)
+    np.testing.assert_array_equal(by_report.coef_, by_proportions.coef_)
+    # In another order bags are others to the split and the sums, but not to what is learnt.
+    backwards = LLPClassifier(l2=0.1).fit_bags(X, names, dict(reversed(report.items())))
+    np.testing.assert_allclose(backwards.coef_, by_report.coef_, atol=1e-5)
+
+
+def test_names_of_a_report_are_the_classes(task):
+    pd = pytest.importorskip("pandas")
+    X, y = task
+    bags, _ = make_bags(y, size=4)
+    counts = pd.Series(y).groupby(bags).sum().rename("clicks")
+    model = LLPClassifier(l2=0.1).fit_bags(X, bags, counts)
+    assert model.classes_.tolist() == ["rest", "clicks"]
+    both = pd.DataFrame({"miss": counts.index.map(np.bincount(bags).__getitem__) - counts, "hit": counts})
+    model = LLPClassifier(l2=0.1).fit_bags(X, bags, both)
+    assert model.classes_.tolist() == ["miss", "hit"]
+    assert set(model.predict(X)) == {"miss", "hit"}
+
+
+def test_noise_that_is_declared_is_allowed_for(task):
+    X, y = task
+    bags, _ = make_bags(y, size=8)
+    rng = np.random.default_rng(5)
+    counts = {bag: float(y[bags == bag].sum() + rng.laplace(scale=0.5)) for bag in range(bags.max() + 1)}
+    with pytest.raises(ValueError, match="without declared noise a count is a whole number"):
+        LLPClassifier(l2=0.1).fit_bags(X, bags, counts)
+    assert LLPClassifier(l2=0.1).fit_bags(X, bags, counts, noise=("laplace", 0.5)).score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("ids", ["text", "tuples", "dates", "objects", "floats", "two columns"])
+def test_ids_are_of_any_kind_that_has_a_hash(task, ids):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    as_tuples = np.empty(len(bags), dtype=object)
+    as_tuples[:] = [("a", int(bag)) for bag in bags]
+    named = {
+        "text": [f"b{bag}" for bag in bags],
+        "tuples": [("a", int(bag)) for bag in bags],
+        "dates": np.datetime64("2026-01-01") + bags,
+        "objects": as_tuples,
+        "floats": bags + 0.5,
+        "two columns": np.stack([bags % 7, bags // 7], axis=1),
+    }[ids]
+    expected = LLPClassifier(l2=0.1).fit(X, proportions, bags=bags)
+    np.testing.assert_array_equal(LLPClassifier(l2=0.1).fit(X, proportions, bags=named).coef_, expected.coef_)
+
+
+def test_threads_and_seeds(task):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    fit = lambda **given: LLPClassifier(model="mlp:8", epochs=5, **given).fit(X, proportions, bags=bags)
+    one, two, other = fit(n_jobs=1), fit(n_jobs=2), fit(random_state=2)
+    assert one._model.to_bytes() == two._model.to_bytes()
+    assert one._model.to_bytes() != other._model.to_bytes()
+    drawn = fit(random_state=np.random.RandomState(3))._model.to_bytes()
+    assert drawn == fit(random_state=np.random.RandomState(3))._model.to_bytes()
+
+
+def test_what_is_told_of_a_training(task):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    model = LLPClassifier(model="mlp:8", epochs=30, lr=0.02).fit(X, proportions, bags=bags)
+    assert model.history_["epoch"] == list(range(1, len(model.history_["loss"]) + 1))
+    assert model.stopped_because_ == "finished"
+    assert model.holdout_.n_bags == 20
+    assert model.holdout_["accuracy"].low < model.score(X, y) < model.holdout_["accuracy"].high + 0.1
+    assert "accuracy" in str(model.holdout_)
+    assert LLPClassifier(l2=0.1, holdout=0).fit(X, y).holdout_ is None
+    assert LLPClassifier(l2=0.1, holdout=0).fit(X, y).stopped_because_ == "converged"
+    with pytest.raises(AttributeError, match="not linear"):
+        model.coef_
+
+
+def test_progress_is_told_when_asked_for(task, capsys):
+    X, y = task
+    LLPClassifier(l2=0.1, holdout=0).fit(X, y)
+    assert capsys.readouterr().err == ""
+    LLPClassifier(model="mlp:4", epochs=3, holdout=0, verbose=1).fit(X, y)
+    assert "easyllp: all bags: epoch 3 of 3, loss" in capsys.readouterr().err
+
+
+def test_clone_pickle_and_file(task, tmp_path):
+    X, y = task
+    model = LLPClassifier(model="mlp:8", epochs=3).fit(X, y)
+    assert clone(model).get_params() == model.get_params()
+    for again in (pickle.loads(pickle.dumps(model)), _through_file(model, tmp_path / "model.safetensors")):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert again.classes_.tolist() == [0, 1] and again.n_features_in_ == 3
+    assert pickle.loads(pickle.dumps(model)).history_ == model.history_
+
+
+def _through_file(model, path):
+    easyllp.save(model, path)
+    return easyllp.load(path)
+
+
+def test_in_a_pipeline(task):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    pipeline = make_pipeline(StandardScaler(), LLPClassifier(l2=0.1))
+    pipeline.fit(X * 1000 + 5, proportions, llpclassifier__bags=bags)
+    assert pipeline.score(X * 1000 + 5, y) > 0.85
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler().set_output(transform="default"), LLPClassifier(l2=0.1))
+        pipeline.fit(X, proportions, bags=bags)
+        assert pipeline.score(X, proportions, bags=bags) > 0.8
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"])
+def test_search_sees_bags_alone(task, name):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    names = np.array([f"bag {bag}" for bag in bags])
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            LLPClassifier(holdout=0), {"l2": [1e-2, 1e3]}, scoring=bag_scorer(name), cv=GroupKFold(4), error_score="raise"
+        )
+        search.fit(X, proportions, bags=names, groups=names)
+        scores = cross_val_score(
+            LLPClassifier(l2=0.01, holdout=0),
+            X,
+            proportions,
+            scoring=bag_scorer(name),
+            cv=GroupKFold(4),
+            params={"bags": names, "groups": names},
+        )
+    assert len(scores) == 4 and np.isfinite(scores).all()
+    # A penalty of a thousand leaves every probability at a half.
+    if name in ("log_loss", "brier"):
+        assert search.best_params_ == {"l2": 1e-2}
+    assert pickle.loads(pickle.dumps(bag_scorer(name)))._score_func.name == name
+
+
+def test_bags_that_a_split_cuts_are_refused(task):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    with pytest.raises(ValueError, match="no whole number of rows"):
+        LLPClassifier().fit(X[::2], proportions[::2], bags=bags[::2])

@@ -1,0 +1,129 @@
+"""Rows in all the forms that people have them in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from easyllp import LLPClassifier, _easyllp, datasets, make_bags
+
+
+def test_float32_in_c_order_is_read_where_it_lies(task):
+    X, _ = task
+    assert _easyllp.address(X) == X.ctypes.data
+    model = LLPClassifier(l2=0.1)
+    assert model._features(X, reset=True) is X or np.shares_memory(model._features(X, reset=True), X)
+    # A whole number of lines from the middle is in C order, too.
+    assert _easyllp.address(model._features(X[100:300], reset=True)) == X[100:].ctypes.data
+
+
+@pytest.mark.parametrize(
+    "form", ["float64", "Fortran", "strided", "list", "int", "csr", "csc", "coo array", "read-only", "memmap"]
+)
+def test_any_other_array_is_converted_once(task, form, tmp_path):
+    X, y = task
+    X = X.round(1)
+    given = X.round().astype(int) if form == "int" else X
+    expected = LLPClassifier(l2=0.1).fit(given.astype(np.float32), y)
+    if form == "memmap":
+        np.save(tmp_path / "x.npy", X)
+    if form == "read-only":
+        given = X.copy()
+        given.flags.writeable = False
+    forms = {
+        "float64": lambda: given.astype(np.float64),
+        "Fortran": lambda: np.asfortranarray(given),
+        "strided": lambda: np.repeat(given, 2, axis=1)[:, ::2],
+        "list": lambda: given.tolist(),
+        "int": lambda: given,
+        "csr": lambda: scipy.sparse.csr_matrix(given),
+        "csc": lambda: scipy.sparse.csc_array(given),
+        "coo array": lambda: scipy.sparse.coo_array(given),
+        "read-only": lambda: given,
+        "memmap": lambda: np.load(tmp_path / "x.npy", mmap_mode="r"),
+    }
+    model = LLPClassifier(l2=0.1).fit(forms[form](), y)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    np.testing.assert_array_equal(model.predict_proba(forms[form]()), expected.predict_proba(given.astype(np.float32)))
+
+
+def frame():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(11)
+    city = rng.choice(["Bern", "Oslo", "Wien"], size=600)
+    age = rng.normal(40, 12, size=600)
+    y = ((age > 40) ^ (city == "Oslo")).astype(int)
+    age[::50] = np.nan
+    return pd.DataFrame(
+        {
+            "age": age,
+            "city": pd.Categorical(city),
+            "word": rng.choice(["x", "y"], size=600),
+            "zone": pd.Categorical(rng.choice([1, 2, 30], size=600)),
+            "flag": rng.random(600) > 0.5,
+            "since": pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(100, size=600), unit="D"),
+        }
+    ), y
+
+
+def test_tables_of_all_kinds_are_the_same_rows():
+    pa = pytest.importorskip("pyarrow")
+    pl = pytest.importorskip("polars")
+    pandas, y = frame()
+    model = LLPClassifier(l2=0.01).fit(pandas, y)
+    expected = model.predict_proba(pandas)
+    for other in (pa.Table.from_pandas(pandas), pl.from_pandas(pandas)):
+        again = LLPClassifier(l2=0.01).fit(other, y)
+        np.testing.assert_allclose(again.predict_proba(other), expected, atol=1e-6)
+        assert again.feature_names_in_.tolist() == list(pandas.columns)
+    assert model.score(pandas, y) > 0.6
+
+
+def test_categories_are_kept_and_new_ones_do_no_harm():
+    pandas, y = frame()
+    model = LLPClassifier(model="embedding:4,mlp:16", epochs=40, lr=0.01).fit(pandas, y)
+    assert model.score(pandas, y) > 0.9  # no linear model of these columns reaches that
+    strange = pandas.copy()
+    strange["city"] = "Rom"
+    assert np.isfinite(model.predict_proba(strange)).all()
+    # Zones are numbers, but categories: in whatever order they are coded.
+    reordered = pandas.copy()
+    reordered["zone"] = reordered["zone"].cat.reorder_categories([30, 1, 2])
+    np.testing.assert_array_equal(model.predict_proba(reordered), model.predict_proba(pandas))
+
+
+def test_pandas_without_pyarrow(monkeypatch):
+    pandas, y = frame()
+    bags, proportions = make_bags(y, size=4)
+    with_arrow = LLPClassifier(l2=0.01).fit(pandas, proportions, bags=bags)
+    monkeypatch.setattr("easyllp._rows._has_pyarrow", lambda: False)
+    without = LLPClassifier(l2=0.01).fit(pandas, proportions, bags=bags)
+    assert without._model.to_bytes() == with_arrow._model.to_bytes()
+
+
+def test_columns_are_found_by_their_names():
+    pandas, y = frame()
+    model = LLPClassifier(l2=0.01).fit(pandas, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(pandas[pandas.columns[::-1]])
+    with pytest.raises(ValueError, match="feature names|features"):
+        model.predict(pandas.drop(columns="age"))
+
+
+def test_images():
+    train, test = datasets.optdigits()
+    bags, proportions = make_bags(train.y % 2, size=8)
+    model = LLPClassifier("proportion-matching", "cnn:conv3x8 relu pool2 fc32 relu", image=(1, 8, 8), epochs=8, lr=0.003)
+    model.fit(train.X, proportions, bags=bags)
+    assert model.score(test.X, test.y % 2) > 0.92
+    with pytest.raises(ValueError, match="a cnn needs to know the shape of its images"):
+        LLPClassifier(model="cnn:mnist").fit(train.X, proportions, bags=bags)
+
+
+def test_embedded_data():
+    (train_X, train_y), (test_X, test_y) = datasets.adult()
+    assert (len(train_y), len(test_y)) == (32561, 16281)
+    assert train_y.mean() == pytest.approx(0.2408, abs=1e-4)
+    if hasattr(train_X, "columns"):
+        assert train_X.shape == (32561, 14) and str(train_X["sex"].dtype) == "category"
