@@ -397,6 +397,25 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self._model.save(os.fspath(path))
 
+    def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes:
+        """Give the model as ONNX, for whatever runs that.
+
+        Its inputs are the columns of the table it was trained on, by name (numbers as float64, categories as text, each of shape
+        (n_rows, 1)), or for arrays one input `x`, float32 of shape (n_rows, n_features). Its outputs are `label`, `probabilities`
+        and `scores`. Columns that are hashed have no form in ONNX, and are refused.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Where to write it, too.
+        """
+        check_is_fitted(self)
+        onnx = self._model.to_onnx()
+        if path is not None:
+            with open(path, "wb") as file:
+                file.write(onnx)
+        return onnx
+
     @property
     def coef_(self) -> npt.NDArray[np.float32]:
         """Weights of a linear model: (1, n) for two classes, else (n_classes, n)."""

@@ -4,6 +4,7 @@ use crate::commands::bag::BagArgs;
 use crate::commands::datasets::DatasetsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::evaluate::EvaluateArgs;
+use crate::commands::export::ExportArgs;
 use crate::commands::inspect::InspectArgs;
 use crate::commands::methods::MethodsArgs;
 use crate::commands::predict::PredictArgs;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Predict(PredictArgs),
     Evaluate(EvaluateArgs),
     Show(ShowArgs),
+    Export(ExportArgs),
     Datasets(DatasetsArgs),
     Reproduce(ReproduceArgs),
 }

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Predict(predict) => commands::predict::run(predict),
         Command::Evaluate(evaluate) => commands::evaluate::run(evaluate),
         Command::Show(show) => commands::show::run(show),
+        Command::Export(export) => commands::export::run(export),
         Command::Datasets(datasets) => commands::datasets::run(datasets),
         Command::Reproduce(reproduce) => commands::reproduce::run(reproduce),
     });

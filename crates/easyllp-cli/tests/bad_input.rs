@@ -221,6 +221,11 @@ fn others() -> Vec<String> {
         "evaluate --model good.model --rows rows.csv --reports reports.csv --key bag --count size,count,scale".into(),
         "show nowhere.safetensors".into(),
         "show no.safetensors".into(),
+        "export good.model".into(),
+        "export nowhere.safetensors --onnx m.onnx".into(),
+        "export no.safetensors --onnx m.onnx".into(),
+        "export good.model --onnx nowhere/m.onnx".into(),
+        "export hashed.model --onnx m.onnx".into(),
         "datasets export iris --out i.csv".into(),
         "datasets export adult --out adult.xls".into(),
     ]
@@ -247,13 +252,10 @@ fn each_mistake_gets_its_message_and_leaves_nothing() {
         names.sort_unstable();
         names
     };
-    assert!(
-        run(&format!(
-            "train --rows rows.csv --reports reports.csv {FILES} --l2 1 --holdout 0 --out good.model"
-        ))
-        .status
-        .success()
-    );
+    for out in ["good.model", "hashed.model --max-vocabulary 2"] {
+        let train = format!("train --rows rows.csv --reports reports.csv {FILES} --l2 1 --holdout 0");
+        assert!(run(&format!("{train} --out {out}")).status.success());
+    }
     let before = names();
     let mut table = String::new();
     let cases = cases();

@@ -344,6 +344,12 @@ fn a_table_is_learnt_by_a_network() {
     stdout(folder, "predict --model model --rows test.csv --keep income --out scores.csv");
     let area = auc_of(folder, ">50K");
     assert!(area > 0.89, "AUC {area}");
+
+    let exported = easyllp(folder, "export model --onnx model.onnx").assert().success();
+    let said = String::from_utf8_lossy(&exported.get_output().stderr).into_owned();
+    assert!(said.starts_with("easyllp: wrote model.onnx, whose inputs are double[rows, 1]: age, "), "{said}");
+    assert!(said.contains("; string[rows, 1]: education, "), "{said}");
+    assert!(fs::metadata(folder.join("model.onnx")).expect("a file").len() > 4 * 32 * 36);
 }
 
 /// Rows in another order: each row has the same target, and the model is the same but for rounding.

@@ -91,6 +91,10 @@ impl Model {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
+    fn to_onnx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.to_onnx().map_err(failure)?))
+    }
+
     /// Scores as the model gives them: one column for two classes, else one a class.
     fn scores<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let scores = self.of_rows(py, &features, |rows| self.0.model.scores(rows))?;

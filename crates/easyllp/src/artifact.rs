@@ -142,6 +142,11 @@ impl ModelFile {
         Ok(probabilities)
     }
 
+    /// Refuses what could not be written and read back.
+    pub(crate) fn check_sound(&self) -> Result<()> {
+        self.check().and_then(|()| self.check_form()).map_err(|Reason(reason)| Error::BadModel { reason })
+    }
+
     fn write(&self) -> Checked<Vec<u8>> {
         self.check()?;
         self.check_form()?;

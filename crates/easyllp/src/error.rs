@@ -246,6 +246,15 @@ pub enum Error {
     BadModelFile { path: PathBuf, reason: String },
     #[error("not a sound model: {reason}")]
     BadModel { reason: String },
+    #[error(
+        "column `{column}` is hashed, which ONNX has no operator for: train with a larger --max-vocabulary, or with a \
+         column of fewer values"
+    )]
+    OnnxHash { column: String },
+    #[error("a column without a name cannot be an input of ONNX")]
+    OnnxNoName,
+    #[error("the model has {n_bytes} bytes, and an ONNX file of one piece at most {limit}")]
+    OnnxTooLarge { n_bytes: usize, limit: usize },
 
     // Embedded data
     #[error("the embedded data set {dataset} is damaged: {reason}")]

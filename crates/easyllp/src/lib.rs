@@ -96,6 +96,7 @@ pub mod recipe;
 mod artifact;
 mod atomic;
 mod journal;
+mod onnx;
 
 pub use artifact::ModelFile;
 pub use atomic::{abandon_unfinished_files, write_whole};

@@ -4,6 +4,7 @@ pub(crate) mod bag;
 pub(crate) mod datasets;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
+pub(crate) mod export;
 pub(crate) mod inspect;
 pub(crate) mod methods;
 pub(crate) mod predict;

@@ -72,10 +72,11 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         if file.classes.len() == 2 {
             columns.push(Arc::new(Float64Array::from(probabilities.column(1).to_vec())));
         } else {
+            // Of equal ones the first.
             let best = |row: usize| {
                 let better =
                     |a: &usize, b: &usize| probabilities[[row, *a]].total_cmp(&probabilities[[row, *b]]);
-                (0..file.classes.len()).max_by(better).map(|class| file.classes[class].as_str())
+                (0..file.classes.len()).rev().max_by(better).map(|class| file.classes[class].as_str())
             };
             let names: StringArray = (0..batch.num_rows()).map(best).collect();
             let of_class = |class: ArrayView1<f64>| Arc::new(Float64Array::from(class.to_vec())) as ArrayRef;

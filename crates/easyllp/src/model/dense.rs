@@ -126,6 +126,11 @@ impl DenseStack {
         self.widths[self.n_layers()]
     }
 
+    /// What stands between layers.
+    pub(crate) fn activation(&self) -> Activation {
+        self.activation
+    }
+
     fn n_layers(&self) -> usize {
         self.widths.len() - 1
     }

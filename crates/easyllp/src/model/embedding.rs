@@ -2,7 +2,7 @@
 
 use super::dense::{DenseStack, DenseTape};
 use super::fields::Fields;
-use super::{Block, Draws, Gradient, Hidden, Model, Parameters, Pass, Updates, check_size};
+use super::{Activation, Block, Draws, Gradient, Hidden, Model, Parameters, Pass, Updates, check_size};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Error, Result, check_length};
 use crate::kernel::{prefetch, table_of_zeros};
@@ -83,6 +83,11 @@ impl EmbeddingNet {
     /// How many categories each field has.
     pub(crate) fn cardinalities(&self) -> &[u32] {
         &self.fields.cardinalities
+    }
+
+    /// What stands between its layers.
+    pub(crate) fn activation(&self) -> Activation {
+        self.stack.activation()
     }
 
     /// The embeddings of one field's categories: its cardinality × width.

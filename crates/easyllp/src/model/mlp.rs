@@ -1,7 +1,7 @@
 //! A network of fully connected layers over dense features.
 
 use super::dense::{DenseStack, DenseTape};
-use super::{Gradient, Hidden, Model, Parameters, Pass};
+use super::{Activation, Gradient, Hidden, Model, Parameters, Pass};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Error, Result, check_length};
 use crate::rows::{RowBatch, Rows};
@@ -39,6 +39,11 @@ impl Mlp {
         let stack = DenseStack::new(0, n_dense, hidden, n_columns(n_classes))?.of_rows();
         let parameters = Parameters::new(stack.blocks(&mut stream(seed, Stream::Weights)));
         Ok(Self { parameters, stack })
+    }
+
+    /// What stands between its layers.
+    pub(crate) fn activation(&self) -> Activation {
+        self.stack.activation()
     }
 }
 

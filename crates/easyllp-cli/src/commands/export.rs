@@ -1,0 +1,58 @@
+//! `easyllp export`: a model for other programs to run.
+
+use anyhow::Result;
+use clap::Args;
+use easyllp::table::ColumnEncoding;
+use easyllp::{ModelFile, write_whole};
+use std::path::PathBuf;
+
+/// Write a model as ONNX, for other programs and languages to run.
+///
+/// The file has an input for each column by its name, with any number of rows: double[rows, 1] for numbers, where NaN is missing,
+/// string[rows, 1] for text, where the empty one is missing, and float[rows, width] for lists of numbers. Its outputs are `label`,
+/// `probabilities` and `scores`.
+///
+/// A hashed column cannot be written as ONNX: train with a --max-vocabulary that keeps its values.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The model file
+    model: PathBuf,
+
+    /// The ONNX file to write
+    #[arg(long, value_name = "FILE")]
+    onnx: PathBuf,
+}
+
+pub(crate) fn run(args: &ExportArgs) -> Result<()> {
+    let file = ModelFile::load(&args.model)?;
+    write_whole(&args.onnx, &file.to_onnx()?)?;
+    eprintln!("easyllp: wrote {}, whose inputs are {}", args.onnx.display(), inputs(&file));
+    Ok(())
+}
+
+/// The inputs of the graph, those of one kind together.
+fn inputs(file: &ModelFile) -> String {
+    /// So many names tell which columns are meant.
+    const MOST_NAMES: usize = 6;
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for column in file.encoder.columns() {
+        let kind = match &column.encoding {
+            ColumnEncoding::Standardise { .. } => "double[rows, 1]".into(),
+            ColumnEncoding::StandardiseVector { means, .. } => format!("float[rows, {}]", means.len()),
+            ColumnEncoding::AsIs { width } => format!("float[rows, {width}]"),
+            ColumnEncoding::Vocabulary(_) | ColumnEncoding::Hash(_) => "string[rows, 1]".into(),
+        };
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, names)) => names.push(&column.name),
+            None => kinds.push((kind, vec![&column.name])),
+        }
+    }
+    let list = |(kind, names): (String, Vec<&str>)| {
+        let some = names[..names.len().min(MOST_NAMES)].join(", ");
+        match names.len().saturating_sub(MOST_NAMES) {
+            0 => format!("{kind}: {some}"),
+            more => format!("{kind}: {some} and {more} more"),
+        }
+    };
+    kinds.into_iter().map(list).collect::<Vec<_>>().join("; ")
+}
