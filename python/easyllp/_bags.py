@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ class Bags:
 
     of_row: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.float64]
-    names: list[Hashable]
+    names: Sequence[Hashable]
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:

@@ -244,7 +244,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         counts = np.zeros((len(labels), len(classes)))
         counts[np.arange(len(labels)), labels] = 1
         rows = np.arange(len(labels), dtype=np.uint32)
-        return self._fit(features, Bags(rows, counts[:, 1] if len(classes) == 2 else counts, rows.tolist()), classes, None)
+        given = Bags(rows, counts[:, 1] if len(classes) == 2 else counts, list(range(len(labels))))
+        return self._fit(features, given, classes, None)
 
     def fit_bags(self, X: Any, bags: Any, counts: Any, *, noise: tuple[str, Any] | None = None) -> LLPClassifier:
         """Learn from a report of counts.
@@ -358,20 +359,21 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
             For two classes, the log odds of the second (or, with squared loss, its probability less a half): above 0 it is predicted.
         """
-        scores = self._model_of(self._checked(X), "scores")
+        features = self._checked(X)
+        scores = self._model.scores(features)
         return scores[:, 0] - np.float32(self._model.threshold) if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of each row."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        predicted: npt.NDArray[Any] = np.asarray(self.classes_)[places]
+        return predicted
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Predict the probability of each class, in the order of `classes_`: an array of shape (n_rows, n_classes)."""
-        return self._model_of(self._checked(X), "probabilities")
-
-    def _model_of(self, features: Any, what: str) -> Any:
-        return getattr(self._model, what)(features)
+        features = self._checked(X)
+        return self._model.probabilities(features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
         """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it.
@@ -475,7 +477,7 @@ def _n_rows(X: Any) -> int:
 def _evaluation(told: dict[str, Any] | None) -> Evaluation | None:
     if told is None:
         return None
-    figures: dict[str, Estimate] = {name: _estimate(found) for name, found in told["figures"].items()}
+    figures: dict[str, Estimate] = {name: _estimate(found) for name, found in told["figures"]}
     return Evaluation(figures, n_bags=told["n_bags"])
 
 

@@ -39,8 +39,8 @@ class Diagnosis:
     equivalent_rows : float
         How many labelled rows would tell the same.
     uneven : list of dict
-        Columns that differ from bag to bag by more than chance allows, the most uneven first: column, place (in an array), ratio and
-        p_value, the latter corrected for the number of columns.
+        Columns that differ from bag to bag by more than chance allows, the most uneven first: column (its name, or
+        its place in an array), ratio and p_value, the latter corrected for the number of columns.
     """
 
     verdict: str
@@ -53,8 +53,9 @@ class Diagnosis:
     def __str__(self) -> str:
         text = f"{_WORDS[self.verdict]}: counts differ from bag to bag {self.ratio:.2f} times as much as by chance."
         if self.uneven:
-            names = ", ".join(str(found["column"] if found["place"] is None else found["place"]) for found in self.uneven[:5])
-            text += f"\nColumns that differ from bag to bag: {names}."
+            names = list(dict.fromkeys(str(found["column"]) for found in self.uneven))
+            more = "" if len(names) <= 5 else f" and {len(names) - 5} more"
+            text += f"\nColumns that differ from bag to bag: {', '.join(names[:5])}{more}."
         return f"{text}\nThe bags tell about as much as {self.equivalent_rows:.0f} labelled rows."
 
 

@@ -3,6 +3,8 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = ["soft_targets", "deal", "evaluate", "figure", "diagnose", "address", "dataset", "Model", "methods"]
+
 def soft_targets(
     of_row: npt.NDArray[np.uint32],
     counts: npt.NDArray[np.float64],

@@ -188,7 +188,7 @@ def evaluate(
         )
     )
     return Evaluation(
-        {name: _estimate(found) for name, found in answer.pop("figures").items()},
+        {name: _estimate(found) for name, found in answer.pop("figures")},
         n_bags=len(given.names),
         level=level,
         curves=_with_estimates(answer),

@@ -9,8 +9,14 @@ import numpy.typing as npt
 
 
 def is_table(X: Any) -> bool:
-    """Whether rows come with named columns that may be of different kinds."""
-    return not isinstance(X, np.ndarray) and (hasattr(X, "__arrow_c_stream__") or _is_pandas(X))
+    """Whether rows come with named columns that may be of different kinds. Without names that are text they are an array."""
+    if isinstance(X, np.ndarray) or not (hasattr(X, "__arrow_c_stream__") or _is_pandas(X)):
+        return False
+    return any(isinstance(name, str) for name in _names(X))
+
+
+def _names(X: Any) -> list[Any]:
+    return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
 def _is_pandas(X: Any) -> bool:
@@ -19,7 +25,7 @@ def _is_pandas(X: Any) -> bool:
 
 def column_names(X: Any) -> list[str]:
     """The names of a table's columns."""
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    names = _names(X)
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise TypeError(
@@ -32,6 +38,9 @@ def table(X: Any) -> Any:
     """A table that the compiled part reads. What Arrow has is read where it lies; pandas without PyArrow is read by columns."""
     column_names(X)
     if _is_pandas(X):
+        for name, kind in X.dtypes.items():
+            if getattr(kind, "kind", "O") == "c":
+                raise ValueError(f"column `{name}` holds {kind}, which cannot be a feature")
         nested = [name for name, kind in X.dtypes.items() if kind == object and _holds_objects(X[name])]
         if nested:
             raise ValueError(f"column `{nested[0]}` holds objects, which cannot be a feature: make it numbers, text or categories")
@@ -60,5 +69,7 @@ def _column(column: Any) -> npt.NDArray[np.float64] | list[str | None]:
     if not is_category and kind in "biuf":
         return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     if not is_category and kind in "mM":
-        return np.ascontiguousarray(column.to_numpy().astype("int64").astype(np.float64))
+        times = column.to_numpy()
+        seconds = times.astype(times.dtype.str[:3] + "[ns]").astype(np.float64) / 1e9
+        return np.where(np.isnat(times), np.nan, seconds)
     return [None if value is None or value != value else str(value) for value in column.tolist()]

@@ -7,7 +7,8 @@ proportions back. `EasyLLPWrapper` therefore tries the classifier on a small pro
 finds right:
 
 - LogisticRegression with all solvers but liblinear, SGDClassifier, MLPClassifier;
-- GaussianNB, BernoulliNB, MultinomialNB;
+- GaussianNB, BernoulliNB, MultinomialNB, if there are so many bags that none of their variances and shares comes out
+  negative (`fit` refuses what then predicts NaN);
 - DecisionTreeClassifier, ExtraTreesClassifier, HistGradientBoostingClassifier, and LGBMClassifier of LightGBM.
 
 It refuses
@@ -66,7 +67,7 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         How much say each bag has; see `easyllp.soft_targets`.
     probe : bool
         Whether `fit` tries the estimator on a small problem with negative weights first, and refuses one that gets it
-        wrong. That takes two fits of some hundred rows.
+        wrong, or that predicts NaN in the end. That takes two fits of some hundred rows.
 
     Attributes
     ----------
@@ -126,7 +127,10 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         # A row's copies stay side by side and those of no weight are left out, so that bags of one row are just labels.
         row, label = np.nonzero(of_classes)
         copies = _safe_indexing(X, row)
-        self.estimator_ = clone(self.estimator).fit(copies, label, sample_weight=of_classes[row, label])
+        fitted = clone(self.estimator).fit(copies, label, sample_weight=of_classes[row, label])
+        if self.probe:
+            _check_finite(fitted, _safe_indexing(X, np.arange(min(n_rows, 100))))
+        self.estimator_ = fitted
         return self
 
     @property
@@ -174,6 +178,21 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         tags.input_tags = inner.input_tags
         tags.classifier_tags = inner.classifier_tags
         return tags
+
+
+def _check_finite(fitted: Any, rows: Any) -> None:
+    """Refuse what predicts NaN, such as a variance that came out negative leads to."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(fitted, method):
+            with np.errstate(all="ignore"):
+                said = getattr(fitted, method)(rows)
+            if not np.isfinite(said).all():
+                raise ValueError(
+                    f"{_name(fitted)} was fitted but predicts NaN: targets are noisy, and something that is never "
+                    "negative on labels, such as a variance, came out negative. More or smaller bags would help, or "
+                    "another classifier, such as LogisticRegression"
+                )
+            return
 
 
 def _name(estimator: Any) -> str:

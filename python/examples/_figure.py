@@ -15,6 +15,6 @@ def draw(out, plot, **labels):
     figure, axes = pyplot.subplots(figsize=(6, 3.5), layout="constrained")
     plot(axes)
     axes.set(**labels)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=3)
     figure.savefig(out, metadata={"Date": None} if out.endswith(".svg") else None)
     print(f"figure: {out}")

@@ -109,13 +109,13 @@ def test_tables_that_cannot_be_read():
     for column, message in [
         ([[1], [2], [3], [4]], "column `a` holds objects, which cannot be a feature"),
         ([{}, {}, {}, {}], "column `a` holds objects"),
-        ([1j, 2j, 3j, 4j], "a"),
+        ([1j, 2j, 3j, 4j], "column `a` holds complex128, which cannot be a feature"),
         ([np.inf, 1.0, 2.0, 3.0], "column `a` has inf in row 0"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             LLPClassifier(l2=0.1, holdout=0).fit(pd.DataFrame({"a": column}), y)
     with pytest.raises(TypeError, match="column names must be text"):
-        LLPClassifier().fit(pd.DataFrame({1: [1.0, 2, 3, 4]}), y)
+        LLPClassifier().fit(pd.DataFrame({1: [1.0, 2, 3, 4], "a": [1.0, 2, 3, 4]}), y)
     with pytest.raises(ValueError, match="no rows"):
         LLPClassifier().fit(pd.DataFrame({"a": []}), [])
     with pytest.raises(ValueError, match="y has 3 labels for 4 rows"):

@@ -108,7 +108,7 @@ def test_bags_that_go_with_the_label_are_told():
     X = np.stack([rng.normal(size=3000), region + rng.normal(size=3000)], axis=1)
     found = diagnose(proportions, region, X)
     assert found.verdict == "over" and found.ratio > 2 and found.p_value < 0.01
-    assert [uneven["place"] for uneven in found.uneven] == [1]
+    assert [uneven["column"] for uneven in found.uneven] == [1]
     assert "NOT i.i.d." in str(found) and found.prior[1].low < labels.mean() < found.prior[1].high
     bags, proportions = make_bags(labels, size=50)
     found = diagnose(proportions, bags, X)

@@ -92,7 +92,7 @@ def test_a_model_of_arrays_is_shown_and_predicts_lists(program, task, tmp_path):
     X, y = task
     model = LLPClassifier(l2=0.1).fit(X, y)
     model.save(tmp_path / "model")
-    assert "list of 3 numbers, as they are" in run(program, "show", "--model", tmp_path / "model")
+    assert "list of 3 numbers, as they are" in run(program, "show", tmp_path / "model")
     lists = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), 3)
     pa.parquet.write_table(pa.table({"x": lists}), tmp_path / "rows.parquet")
     run(program, "predict", "--model", tmp_path / "model", "--rows", tmp_path / "rows.parquet", "--out", tmp_path / "scores.csv")
@@ -102,8 +102,8 @@ def test_a_model_of_arrays_is_shown_and_predicts_lists(program, task, tmp_path):
 def test_rows_are_dealt_as_the_program_deals_them(program, task, tmp_path):
     X, y = task
     pd.DataFrame({"a": X[:, 0], "y": y}).to_csv(tmp_path / "rows.csv", index=False)
-    run(program, "bag", tmp_path / "rows.csv", "--label", "y", "--size", 8, "--seed", 5, "--out", tmp_path / "bags")
-    dealt = pd.read_csv(next((tmp_path / "bags").glob("rows*")))
+    run(program, "bag", "--rows", tmp_path / "rows.csv", "--label", "y", "--size", 8, "--seed", 5, "--out", tmp_path / "bags")
+    dealt = pd.read_parquet(next((tmp_path / "bags").glob("rows*")))
     bags, _ = make_bags(y, size=8, seed=5)
     key = next(name for name in dealt.columns if name not in ("a", "y"))
     same = dealt.groupby(key).indices.values()

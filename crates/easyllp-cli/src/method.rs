@@ -90,6 +90,15 @@ pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
 }
 
 impl MethodArgs {
+    /// The option that needs labels of the rows, if one does.
+    pub(crate) fn needs_labels(&self) -> Option<&'static str> {
+        match self.method {
+            _ if self.rebag.is_some() => Some("--rebag"),
+            MethodName::Event => Some("--method event"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn choices(&self) -> Result<Choices> {
         Ok(Choices {
             prior: self.prior.map(LabelPrior::binary).transpose()?,

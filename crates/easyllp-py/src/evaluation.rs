@@ -10,7 +10,7 @@ use easyllp::{Estimate, Estimator, Link, Predictions, Result, Scope};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 fn link(name: &str) -> PyResult<Link> {
     match name {
@@ -18,6 +18,11 @@ fn link(name: &str) -> PyResult<Link> {
         "identity" => Ok(Link::Identity),
         _ => Err(PyValueError::new_err(format!("`{name}` is not a link: choose one of logit, identity"))),
     }
+}
+
+/// Figures by names that are Python's, in their order.
+pub(crate) fn named(figures: Vec<(&'static str, Estimate)>) -> Vec<(String, Estimate)> {
+    figures.into_iter().map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), estimate)).collect()
 }
 
 /// All figures of scores, and curves where there are two classes of which none is empty.
@@ -49,12 +54,7 @@ pub(crate) fn evaluate(
         };
         let scope = if is_of_population { Scope::Population } else { Scope::default() };
         let estimator = Estimator::new(&bags)?.level(level)?.scope(scope).intervals(intervals)?;
-        let figures: Map<String, Value> = estimator
-            .figures(&predictions)?
-            .into_iter()
-            .map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), json!(estimate)))
-            .collect();
-        let mut found = json!({ "figures": figures });
+        let mut found = json!({ "figures": named(estimator.figures(&predictions)?) });
         let has_all = bags.pooled_proportions().iter().all(|&share| share > 0.0);
         if with_curves && has_all {
             found["confusion"] = json!(estimator.confusion(&predictions)?);
@@ -126,16 +126,18 @@ pub(crate) fn diagnose(
         .map_err(failure)?;
     let mut uneven = Vec::new();
     if let Some(features) = features {
+        let is_array = matches!(features, Features::Array(_));
         let encoder = features.encoder(EncoderOptions::default())?;
         let rows = features.rows(&encoder).map_err(failure)?;
         for found in uneven_features(&rows, &bags, UNEVEN).map_err(failure)? {
+            // Columns of an array have places for names.
             let column = match found.feature {
-                Feature::Dense(place) => encoder.dense_column(place),
-                Feature::Category { field, .. } => encoder.field_column(field),
+                Feature::Dense(place) if is_array => json!(place),
+                Feature::Dense(place) => json!(encoder.dense_column(place)),
+                Feature::Category { field, .. } => json!(encoder.field_column(field)),
             };
             uneven.push(json!({
                 "column": column,
-                "place": if let Feature::Dense(place) = found.feature { Some(place) } else { None },
                 "ratio": found.ratio,
                 "p_value": found.p_value,
             }));

@@ -1,6 +1,7 @@
 //! A trained model: what a model file holds.
 
 use crate::bags::bags;
+use crate::evaluation::named;
 use crate::failure::failure;
 use crate::features::Features;
 use crate::recipe::recipe;
@@ -58,11 +59,7 @@ impl Model {
             let link = fitted.loss.training()?.link();
             let predictions = Predictions::new(held_out.scores.view(), link)?;
             let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
-            let figures: serde_json::Map<_, _> = figures
-                .into_iter()
-                .map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), json!(estimate)))
-                .collect();
-            Ok(json!({ "figures": figures, "n_bags": held_out.bags.n_bags(), "log": held_out.log }))
+            Ok(json!({ "figures": named(figures), "n_bags": held_out.bags.n_bags(), "log": held_out.log }))
         });
         let held_out = held_out.transpose().map_err(failure)?;
         let outcome = json!({ "log": fitted.log, "held_out": held_out }).to_string();

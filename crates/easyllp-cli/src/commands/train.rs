@@ -5,7 +5,7 @@ use crate::data::{Data, DataArgs};
 use crate::diagnosis::uneven_columns;
 use crate::figures::{figures, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
-use crate::output::{misfit, print, thousands};
+use crate::output::{misfit, misuse, print, thousands};
 use crate::progress::Training;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -127,6 +127,12 @@ pub(super) fn parse_loss(text: &str) -> Result<LossName, String> {
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
     let recipe = args.recipe()?;
+    let needs_labels = args.method.needs_labels();
+    if let (Some(option), None) = (needs_labels, &args.label) {
+        return Err(misuse(&format!(
+            "{option} needs labels of the rows: give --label in the place of reports"
+        )));
+    }
     recipe.check(args.label.is_some()).map_err(misfit)?;
     let Data { features, bags, classes, image } = match &args.label {
         Some(label) => args.data.load_labelled(label, &args.positive)?,

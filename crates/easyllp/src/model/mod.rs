@@ -34,7 +34,7 @@ pub use pass::Pass;
 
 use crate::error::{Error, Result};
 use crate::rows::{RowBatch, Rows};
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
 /// Rows of a piece of a batch: few enough to share out a batch, enough for a matrix product to be worth it.
@@ -86,14 +86,25 @@ pub trait Model: Send + Sync {
     fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
         /// Rows scored at a time by one thread.
         const CHUNK: usize = 1024;
+        /// Products of fewer rows add up in another order: few rows are scored among copies of the last, so that what a row is beside
+        /// of does not show in its score.
+        const FEWEST: usize = 16;
         self.check(rows)?;
         let mut scores = Array2::zeros((rows.n_rows(), self.n_scores()));
         scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each_init(
             Self::Tape::default,
-            |tape, (chunk, scores)| {
-                let start = chunk * CHUNK;
-                let batch = rows.batch(start..start + scores.nrows());
-                self.forward(&batch, Pass::Score, tape, scores);
+            |tape, (chunk, mut scores)| {
+                let (start, n_rows) = (chunk * CHUNK, scores.nrows());
+                if n_rows >= FEWEST {
+                    let batch = rows.batch(start..start + n_rows);
+                    return self.forward(&batch, Pass::Score, tape, scores);
+                }
+                let copied = (0..FEWEST).map(|place| start + place.min(n_rows - 1));
+                let copied: Vec<u32> = copied.map(|row| u32::try_from(row).expect("a row's index")).collect();
+                let mut buffer = rows.buffer(FEWEST);
+                let mut of_copies = Array2::zeros((FEWEST, scores.ncols()));
+                self.forward(&rows.gather(&copied, &mut buffer), Pass::Score, tape, of_copies.view_mut());
+                scores.assign(&of_copies.slice(s![..n_rows, ..]));
             },
         );
         Ok(scores)

@@ -1,9 +1,9 @@
 //! Five Adam steps against PyTorch's; `engine_reference.py` beside this file made the numbers and says all formulas.
 
-use easyllp::model::Hidden;
+use easyllp::model::{Hidden, RowsForm};
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, ImageShape, LossName, Mlp, Model, Optimizer, Result, Rows, TargetRule, Targets,
-    Trainer,
+    Adam, Cnn, EmbeddingNet, ImageShape, LossName, Mlp, Model, ModelName, Optimizer, Result, Rows,
+    TargetRule, Targets, Trainer,
 };
 use ndarray::Array2;
 
@@ -138,4 +138,33 @@ fn a_lenet_learns_as_in_pytorch() {
 fn cnns_learn_as_in_pytorch() {
     assert_cnn("cifar", "1x28x28", (3, &[1, 32, 32]), (64, 7), CNN_28);
     assert_cnn("cifar", "3x32x32", (3, &[3, 32, 32]), (64, 8), CNN_32);
+}
+
+/// Sums in another order would differ in the last digits; those of a row are the same whatever it is scored with.
+#[test]
+fn a_row_is_scored_alike_alone_and_among_others() {
+    let categories = Array2::from_shape_fn((ROWS, 2), |(row, field)| ((row * (field + 3)) % 5) as u32);
+    let plain = Rows::dense(features(64)).unwrap();
+    let mixed = Rows::new(features(7), categories, vec![5, 5]).unwrap();
+    let image = ImageShape { channels: 1, height: 8, width: 8 };
+    let models = [
+        ("linear", &plain, 2),
+        ("linear", &mixed, 3),
+        ("mlp:33,9", &plain, 2),
+        ("embedding:3,mlp:17", &mixed, 4),
+        ("cnn:conv3x5 relu pool2 fc21 relu", &plain, 3),
+    ];
+    for (name, rows, n_classes) in models {
+        let form =
+            RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image: Some(image) };
+        let mut model = name.parse::<ModelName>().unwrap().build(form, n_classes, 1).unwrap();
+        set_parameters(&mut model, same_place);
+        let all = model.scores(rows).unwrap();
+        for few in [&[0_u32][..], &[200], &[3, 70, 12], &[9; 15], &[5; 40]] {
+            let scores = model.scores(&rows.select(few)).unwrap();
+            for (&row, of_row) in few.iter().zip(scores.rows()) {
+                assert_eq!(of_row, all.row(row as usize), "{name}: row {row} of {}", few.len());
+            }
+        }
+    }
 }
