@@ -31,11 +31,11 @@ test-page:
 PYTHON ?= python3
 ENVIRONMENT = target/python
 test-python:
-	cargo build --profile test --package easyllp-cli --features $(FEATURES)
+	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches --no-run   # builds the program, too
 	rm -rf $(ENVIRONMENT) target/wheels
 	$(PYTHON) -m venv $(ENVIRONMENT)
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
-	$(ENVIRONMENT)/bin/maturin build --quiet --profile test --out target/wheels
+	$(ENVIRONMENT)/bin/maturin build --quiet --release --out target/wheels
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check target/wheels/*.whl
 	cd target && python/bin/python ../python/examples/model_selection.py
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check pytest hypothesis mypy pandas pyarrow polars onnx onnxruntime \

@@ -290,3 +290,29 @@ def test_hashed_columns_are_refused(tmp_path):
     assert done.returncode == 1
     assert "`city` is hashed" in done.stderr and "--max-vocabulary" in done.stderr
     assert not (tmp_path / "model.onnx").exists()
+
+
+def test_models_of_the_package(task):
+    easyllp = pytest.importorskip("easyllp")
+    X, y = task
+    model = easyllp.LLPClassifier(l2=0.1).fit(X, y)
+    label, probabilities, scores = onnxruntime.InferenceSession(model.to_onnx()).run(None, {"x": X})
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(scores[:, 0], model.decision_function(X), atol=1e-5)
+    assert [int(name) for name in label] == model.predict(X).tolist()
+
+
+def test_tables_of_the_package(task, tmp_path):
+    easyllp = pytest.importorskip("easyllp")
+    pd = pytest.importorskip("pandas")
+    X, y = task
+    rows = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down")})
+    rows.loc[3, "a"] = np.nan
+    model = easyllp.LLPClassifier(model="embedding:2,mlp:4", epochs=3, loss="squared").fit(rows, y)
+    model.to_onnx(tmp_path / "model.onnx")
+    inputs = {"a": rows[["a"]].to_numpy(dtype=np.float64), "b": rows[["b"]].to_numpy(dtype=object)}
+    _, probabilities, _ = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, inputs)
+    np.testing.assert_allclose(probabilities, model.predict_proba(rows), atol=1e-6)
+    hashed = easyllp.LLPClassifier(l2=0.1, max_vocabulary=1).fit(rows, y)
+    with pytest.raises(ValueError, match="`b`"):
+        hashed.to_onnx()
