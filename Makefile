@@ -47,10 +47,10 @@ test-python:
 
 # What needs a framework, in the environment of `test-python`: adapters with their docstrings, and the examples.
 test-extras:
-	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check torch matplotlib
+	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check torch jax keras matplotlib
 	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests/test_torch.py
 	cd target && python/bin/python -m pytest --quiet --pyargs easyllp --doctest-modules
-	for example in quickstart your_reports model_selection are_my_bags_iid xgboost_adult torch_cnn; do \
+	for example in quickstart your_reports model_selection are_my_bags_iid xgboost_adult torch_cnn keras_example jax_example; do \
 		$(ENVIRONMENT)/bin/python python/examples/$$example.py --out target/$$example.svg || exit 1; \
 	done
 
