@@ -72,7 +72,7 @@ def test_estimates_from_bags_of_one_are_the_truth():
 
 
 def test_intervals_from_bags_cover_the_truth():
-    # Five figures of one set of bags each hold with 95 %; over seeds 1 to 20 one of 100 did not.
+    # Of seeds 1 to 20, dealt by the same seed, accuracy was covered by all intervals and AUC by 19.
     labels, p = scored(2)
     bags, proportions = make_bags(labels, size=10)
     found = evaluate(p, proportions, bags, curves=True)
