@@ -345,6 +345,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(features, "toarray"):
             features = np.ascontiguousarray(features.toarray(), dtype=np.float32)
         features = np.ascontiguousarray(features)
+        if not reset and hasattr(self, "feature_names_in_"):
+            # It was a table that it was trained on: columns have their names by the order that the table had.
+            return [(name, features[:, place].astype(np.float64)) for place, name in enumerate(self.feature_names_in_)]
         return (features, checked[1]) if with_y else features
 
     def _checked(self, X: Any) -> Any:

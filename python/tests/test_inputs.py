@@ -113,6 +113,19 @@ def test_columns_are_found_by_their_names():
         model.predict(pandas.drop(columns="age"))
 
 
+def test_an_array_for_a_table_has_its_columns_in_order():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"z": rng.normal(size=300), "a": 100 + rng.normal(size=300)}).astype(np.float32)
+    model = LLPClassifier(l2=0.01).fit(table, table["z"] > 0)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        again = model.predict_proba(table.to_numpy())
+    np.testing.assert_allclose(again, model.predict_proba(table), rtol=1e-6)
+    mixed, y = frame()
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="column `city` is numeric"):
+        LLPClassifier(l2=0.01).fit(mixed, y).predict(np.zeros((2, 6)))
+
+
 def test_images():
     train, test = datasets.optdigits()
     bags, proportions = make_bags(train.y % 2, size=8)

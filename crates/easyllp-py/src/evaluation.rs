@@ -127,9 +127,15 @@ pub(crate) fn diagnose(
     let mut uneven = Vec::new();
     if let Some(features) = features {
         let is_array = matches!(features, Features::Array(_));
-        let encoder = features.encoder(EncoderOptions::default())?;
-        let rows = features.rows(&encoder).map_err(failure)?;
-        for found in uneven_features(&rows, &bags, UNEVEN).map_err(failure)? {
+        let lent = features.lent();
+        let (encoder, all) = py
+            .detach(|| {
+                let encoder = lent.encoder(EncoderOptions::default())?;
+                let all = uneven_features(&lent.rows(&encoder)?, &bags, UNEVEN)?;
+                Ok((encoder, all))
+            })
+            .map_err(failure)?;
+        for found in all {
             // Columns of an array have places for names.
             let column = match found.feature {
                 Feature::Dense(place) if is_array => json!(place),

@@ -5,8 +5,9 @@ use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::FromPyArrow;
 use easyllp::datasets::{self, Labelled};
-use easyllp::table::{Column, ColumnEncoding, Encoder, EncoderOptions, HashedText, Table};
+use easyllp::table::{Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, HashedText, Table};
 use easyllp::{Error, Rows};
+use ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -62,63 +63,62 @@ fn column(values: &Bound<PyAny>) -> PyResult<Column> {
 const ARRAY: &str = "x";
 
 impl Features<'_> {
-    /// An encoder for these rows.
-    pub(crate) fn encoder(&self, options: EncoderOptions) -> PyResult<Encoder> {
+    /// The rows for work that is done without Python's lock.
+    pub(crate) fn lent(&self) -> Lent<'_> {
         match self {
-            Self::Array(array) => Ok(Encoder::as_is(ARRAY, array.as_array().ncols())),
-            Self::Batches(batches) => {
-                let table = Table::from_batches(batches, &BTreeMap::new());
-                table.and_then(|table| Encoder::fit(&table, options)).map_err(failure)
-            }
-            Self::Table(table) => Encoder::fit(table, options).map_err(failure),
-        }
-    }
-
-    /// The rows as an encoder has them; an array that is to stay as it is is read where it lies.
-    pub(crate) fn rows(&self, encoder: &Encoder) -> Result<Rows<'_>, Error> {
-        match (self, encoder.columns()) {
-            (Self::Table(table), _) => encoder.encode(table),
-            (Self::Batches(batches), _) => encoder.encode(&Table::from_batches(batches, &encoder.read_as())?),
-            (Self::Array(array), [only]) if matches!(only.encoding, ColumnEncoding::AsIs { .. }) => {
-                let rows = array.as_array();
-                let ColumnEncoding::AsIs { width } = only.encoding else { unreachable!("just seen") };
-                if rows.ncols() != width {
-                    let (expected, got) = (width, rows.ncols());
-                    return Err(Error::Shape { what: "columns of the array", expected, got });
-                }
-                Rows::dense(rows)
-            }
-            (Self::Array(array), [only]) if is_list(&only.encoding) => {
-                let lists = Column::Vector(array.as_array().to_owned());
-                encoder.encode(&Table::new(vec![(only.name.clone(), lists)])?)
-            }
-            (Self::Array(array), columns) => {
-                let rows = array.as_array();
-                if rows.ncols() != columns.len() {
-                    let (expected, got) = (columns.len(), rows.ncols());
-                    return Err(Error::Shape { what: "columns of the array", expected, got });
-                }
-                let column = |(place, name): (usize, &str)| {
-                    let numbers = rows.column(place).iter().map(|&value| f64::from(value)).collect();
-                    (name.to_owned(), Column::Numeric(numbers))
-                };
-                let names = columns.iter().map(|column| column.name.as_str());
-                encoder.encode(&Table::new(names.enumerate().map(column).collect())?)
-            }
+            Self::Array(array) => Lent::Array(array.as_array()),
+            Self::Batches(batches) => Lent::Batches(batches),
+            Self::Table(table) => Lent::Table(table),
         }
     }
 }
 
-fn is_list(encoding: &ColumnEncoding) -> bool {
-    matches!(encoding, ColumnEncoding::StandardiseVector { .. } | ColumnEncoding::AsIs { .. })
+/// Rows that Python has lent.
+#[derive(Clone, Copy)]
+pub(crate) enum Lent<'l> {
+    Array(ArrayView2<'l, f32>),
+    Batches(&'l [RecordBatch]),
+    Table(&'l Table),
+}
+
+impl<'l> Lent<'l> {
+    /// An encoder for these rows.
+    pub(crate) fn encoder(self, options: EncoderOptions) -> Result<Encoder, Error> {
+        match self {
+            Self::Array(array) => Ok(Encoder::as_is(ARRAY, array.ncols())),
+            Self::Batches(batches) => Encoder::fit(&Table::from_batches(batches, &BTreeMap::new())?, options),
+            Self::Table(table) => Encoder::fit(table, options),
+        }
+    }
+
+    /// The rows as an encoder has them; an array that is to stay as it is is read where it lies.
+    pub(crate) fn rows(self, encoder: &Encoder) -> Result<Rows<'l>, Error> {
+        let array = match self {
+            Self::Table(table) => return encoder.encode(table),
+            Self::Batches(batches) => {
+                return encoder.encode(&Table::from_batches(batches, &encoder.read_as())?);
+            }
+            Self::Array(array) => array,
+        };
+        match encoder.columns() {
+            [ColumnEncoder { encoding: ColumnEncoding::AsIs { width }, .. }] if array.ncols() == *width => {
+                Rows::dense(array)
+            }
+            // One column of lists, which says what is wrong if there is something.
+            columns => {
+                let name = columns.first().map(|column| column.name.clone()).unwrap_or_default();
+                encoder.encode(&Table::new(vec![(name, Column::Vector(array.to_owned()))])?)
+            }
+        }
+    }
 }
 
 /// Where the library reads the rows of an array: where they lie.
 #[pyfunction]
 pub(crate) fn address(array: PyReadonlyArray2<f32>) -> PyResult<usize> {
-    let features = Features::Array(array);
-    let encoder = features.encoder(EncoderOptions::default())?;
-    let rows = features.rows(&encoder).map_err(failure)?;
+    let lent = Lent::Array(array.as_array());
+    let encoder = lent.encoder(EncoderOptions::default()).map_err(failure)?;
+    let rows = lent.rows(&encoder).map_err(failure)?;
     Ok(rows.batch(0..rows.n_rows()).dense.as_ptr().addr())
 }
 

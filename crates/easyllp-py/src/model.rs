@@ -48,11 +48,13 @@ impl Model {
         let bags = bags(&of_row, &counts, noise)?;
         recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
         let (max_vocabulary, hash_buckets) = encoding;
-        let encoder = features.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
-        let rows = features.rows(&encoder).map_err(failure)?;
-        let fitted = without_lock(py, n_threads, is_verbose, |line| {
+        let lent = features.lent();
+        let (encoder, fitted) = without_lock(py, n_threads, is_verbose, |line| {
+            let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
+            let rows = lent.rows(&encoder)?;
             let mut progress = Telling::begin(line);
-            recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))
+            let fitted = recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))?;
+            Ok((encoder, fitted))
         })?
         .map_err(failure)?;
         let held_out = fitted.held_out.as_ref().map(|held_out| {
@@ -177,8 +179,8 @@ impl Model {
         features: &Features,
         of: impl Fn(&easyllp::Rows) -> Result<Array2<T>, Error> + Sync,
     ) -> PyResult<Array2<T>> {
-        let rows = features.rows(&self.0.encoder).map_err(failure)?;
-        py.detach(|| of(&rows)).map_err(failure)
+        let lent = features.lent();
+        py.detach(|| of(&lent.rows(&self.0.encoder)?)).map_err(failure)
     }
 }
 
