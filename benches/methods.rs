@@ -136,7 +136,7 @@ fn network_ways() -> Vec<Way> {
         MethodName::DebiasedSquare,
         MethodName::CountLikelihood,
     ];
-    methods.into_iter().map(Way::plain).chain([by_bags()]).collect()
+    methods.into_iter().map(Way::plain).collect()
 }
 
 /// The accuracy of a training's best, last and chosen epoch.

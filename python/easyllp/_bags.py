@@ -133,16 +133,16 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
             f"and {y[row].tolist()} at row {row}"
         )
     sizes = np.bincount(of_row, minlength=len(names))
-    counts = of_bag * (sizes if y.ndim == 1 else sizes[:, None])
+    most = sizes if y.ndim == 1 else sizes[:, None]
+    counts = of_bag * most
     whole = np.round(counts)
-    # What division and multiplication leave, and proportions written with few digits, but no more than that.
-    off = np.abs(counts - whole) > np.maximum(1e-6, 5e-7 * np.abs(counts))
-    if off.any() or (whole < 0).any() or (whole > (sizes if y.ndim == 1 else sizes[:, None])).any():
-        bad = off | (whole < 0) | (whole > (sizes if y.ndim == 1 else sizes[:, None]))
-        bag = int(np.argwhere(bad)[0][0])
+    # What division and multiplication leave is forgiven, and so are proportions of few digits, but no more than that.
+    is_bad = (np.abs(counts - whole) > np.maximum(1e-6, 5e-7 * np.abs(counts))) | (whole < 0) | (whole > most)
+    if is_bad.any():
+        bag = int(np.argwhere(is_bad)[0][0])
         raise ValueError(
             f"bag {names[bag]!r} has {sizes[bag]} rows and a proportion of {of_bag[bag].tolist()}, which is no whole number of "
-            "rows from 0 to all; counts with noise go to fit_bags"
+            "rows from 0 to all: keep bags whole when rows are split; counts with noise go to fit_bags"
         )
     if y.ndim == 2 and (whole.sum(axis=1) != sizes).any():
         bag = int(np.argmax(whole.sum(axis=1) != sizes))

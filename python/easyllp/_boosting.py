@@ -90,8 +90,7 @@ class Objective:
         if targets.shape != scores.shape:
             raise ValueError(
                 f"targets have the shape {targets.shape} and scores {scores.shape}: targets must be those of the rows "
-                "that are "
-                "trained on, and num_class must be set for targets of several classes and for no others"
+                "that are trained on, and num_class must be set for targets of several classes and for no others"
             )
         p = probabilities(scores)
         slope = p - targets
@@ -128,8 +127,7 @@ class BagMetric:
         if len(scores) != len(self.y):
             raise ValueError(
                 f"the metric is of {len(self.y)} held-out rows and was given {len(scores)} scores: have no other data "
-                "evaluated, "
-                "training rows least of all"
+                "evaluated, training rows least of all"
             )
         predicted = probabilities(scores) if self.link == "logit" else np.clip(scores, 0.0, 1.0)
         return float(bag_metric(self.__name__, predicted, self.y, self.bags))

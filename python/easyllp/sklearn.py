@@ -114,8 +114,7 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise TypeError(
                 f"{_name(self.estimator)} has no sample_weight in fit, which targets of bags need: take a classifier "
-                "that has, and "
-                "wrap that one itself where it is a part of a pipeline or of a search"
+                "that has, and wrap that one itself where it is a part of a pipeline or of a search"
             )
         targets = np.asarray(soft_targets(y, bags, prior=self.prior, bag_weights=self.bag_weights), dtype=np.float64)
         n_rows = _num_samples(X)
@@ -222,8 +221,7 @@ def _try_negative_weights(estimator: Any) -> None:
         except Exception as error:
             raise ValueError(
                 f"{_name(estimator)} does not take negative weights, and targets of bags need them "
-                f"({_first_line(error)}): take another "
-                "classifier, such as LogisticRegression, or LLPClassifier"
+                f"({_first_line(error)}): take another classifier, such as LogisticRegression, or LLPClassifier"
             ) from error
         if right < (0.5 + told[-1]) / 2:
             raise ValueError(

@@ -105,8 +105,7 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
         if scores.ndim not in (1, 2) or targets.shape != expected:
             raise ValueError(
                 f"scores have the shape {tuple(scores.shape)} and targets {tuple(targets.shape)}: one line a row is "
-                "needed in "
-                "both, and targets of several classes need a score for each"
+                "needed in both, and targets of several classes need a score for each"
             )
         if targets.ndim == 1:
             negative, positive = (self._of_class(scores, label) for label in (0, 1))
@@ -131,8 +130,7 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
         if losses.numel() != len(scores):
             raise ValueError(
                 f"the loss returned the shape {tuple(losses.shape)} for {len(scores)} rows: it must return one number "
-                "a row "
-                "(reduction='none')"
+                "a row (reduction='none')"
             )
         return losses.reshape(-1)
 
