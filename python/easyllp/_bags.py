@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,35 +52,22 @@ class Bags:
 
 def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32], list[Hashable]]:
     """Number distinct ids in the order in which they come up; ids of several columns are tuples."""
-    if hasattr(ids, "to_numpy") and not isinstance(ids, np.ndarray):
-        ids = ids.to_numpy()
-    if not isinstance(ids, np.ndarray):
-        ids = list(ids)
-        if any(isinstance(name, tuple) for name in ids):
-            columns = np.empty(len(ids), dtype=object)
-            columns[:] = ids
-            ids = columns
-        else:
-            ids = np.asarray(ids)
-    if n_rows is not None and len(ids) != n_rows:
-        raise ValueError(f"bags has {len(ids)} ids for {n_rows} rows: one id a row is needed")
-    if ids.ndim == 2:
-        ids = _tuples(ids)
-    if ids.ndim != 1:
-        raise ValueError(f"bags must have one id a row, or several columns of ids; it has {ids.ndim} dimensions")
-    if ids.dtype.kind in "biufSUmM":
-        missing = np.isnan(ids) if ids.dtype.kind == "f" else np.isnat(ids) if ids.dtype.kind in "mM" else None
+    array = _id_array(ids)
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"bags has {len(array)} ids for {n_rows} rows: one id a row is needed")
+    if array.dtype.kind in "biufSUmM":
+        missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array) if array.dtype.kind in "mM" else None
         if missing is not None and missing.any():
             raise ValueError(f"row {int(np.argmax(missing))} has no bag id")
-        distinct, first, place = np.unique(ids, return_index=True, return_inverse=True)
+        distinct, first, place = np.unique(array, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty(len(order), dtype=np.uint32)
         rank[order] = np.arange(len(order), dtype=np.uint32)
-        return rank[place], distinct[order].tolist()
+        return rank[place], _names(distinct[order])
     place_of: dict[Hashable, int] = {}
-    of_row = np.empty(len(ids), dtype=np.uint32)
-    for row, name in enumerate(ids.tolist()):
-        if name is None or name != name:
+    of_row = np.empty(len(array), dtype=np.uint32)
+    for row, name in enumerate(array.tolist()):
+        if _is_missing(name) or (isinstance(name, tuple) and any(_is_missing(part) for part in name)):
             raise ValueError(f"row {row} has no bag id")
         try:
             of_row[row] = place_of.setdefault(name, len(place_of))
@@ -89,10 +76,53 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
     return of_row, list(place_of)
 
 
-def _tuples(ids: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
-    keys = np.empty(len(ids), dtype=object)
-    keys[:] = [tuple(line) for line in ids.tolist()]
-    return keys
+def _id_array(ids: Any) -> npt.NDArray[Any]:
+    """One id a row. What is no array stays objects, so that 1 and "1" are two ids and large numbers are not rounded."""
+    if isinstance(ids, np.ndarray):
+        if ids.ndim == 1:
+            return ids
+        if ids.ndim == 2:
+            return _objects(tuple(line) for line in ids.tolist())
+        raise ValueError(f"bags must have one id a row, or several columns of ids; it has {ids.ndim} dimensions")
+    columns = getattr(ids, "column_names", None) or getattr(ids, "columns", None)
+    if columns is not None:  # a table of keys
+        return _objects(zip(*(_values(ids[name]) for name in columns), strict=True))
+    if hasattr(ids, "to_numpy") and getattr(getattr(ids, "dtype", None), "kind", "O") in "biufmM":
+        plain = ids.to_numpy()
+        if plain.dtype.kind in "biufmM":
+            return np.asarray(plain)
+    try:
+        return _objects(_values(ids))
+    except TypeError as error:
+        raise TypeError(f"bags must have one id a row; it is a {type(ids).__name__}") from error
+
+
+def _values(column: Any) -> list[Any]:
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _objects(values: Iterable[Any]) -> npt.NDArray[np.object_]:
+    values = list(values)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def _names(distinct: npt.NDArray[Any]) -> list[Hashable]:
+    """Ids as Python has them, by which reports are looked up: times are compared with those of any unit."""
+    if distinct.dtype.kind in "mM":
+        micro = distinct.astype(f"{distinct.dtype.kind}8[us]")
+        if (micro == distinct).all():
+            return list(micro.tolist())
+        return list(distinct)
+    return list(distinct.tolist())
+
+
+def _is_missing(name: Any) -> bool:
+    return name is None or (isinstance(name, float) and name != name) or type(name).__name__ in ("NAType", "NaTType")
 
 
 def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
@@ -136,7 +166,7 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     most = sizes if y.ndim == 1 else sizes[:, None]
     counts = of_bag * most
     whole = np.round(counts)
-    # What division and multiplication leave is forgiven, and so are proportions of few digits, but no more than that.
+    # What division and multiplication leave is forgiven, and float32, but no more than that.
     is_bad = (np.abs(counts - whole) > np.maximum(1e-6, 5e-7 * np.abs(counts))) | (whole < 0) | (whole > most)
     if is_bad.any():
         bag = int(np.argwhere(is_bad)[0][0])
@@ -158,7 +188,10 @@ def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
     of_row, seen = places(bags, n_rows)
     if isinstance(counts, Mapping):
         names: list[Hashable] = list(counts)
-        values = np.asarray([counts[name] for name in names], dtype=np.float64)
+        try:
+            values = np.asarray([counts[name] for name in names], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError("counts must be a number a bag, or as many numbers as there are classes") from error
     elif hasattr(counts, "index") and hasattr(counts, "to_numpy"):
         names = counts.index.tolist()
         values = counts.to_numpy(dtype=np.float64)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from easyllp import _easyllp
-from easyllp._bags import Bags, from_proportions, from_report
-from easyllp._evaluation import Estimate, Evaluation, _estimate, bag_metric, declared_noise
+from easyllp._bags import Bags, _is_missing, from_proportions, from_report
+from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise
 from easyllp._rows import column_names, is_table, table
 from easyllp._targets import counts_of
 
@@ -149,7 +150,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     __metadata_request__fit = {"bags": True}
     __metadata_request__score = {"bags": True}
 
+    feature_names_in_: npt.NDArray[Any]
     _model: _easyllp.Model
+    _is_by_name: bool = False  # whether columns are found by name, in any order, as in a file
 
     def __init__(
         self,
@@ -237,7 +240,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None: LLPClassifier learns from labels or proportions")
         features, y = self._features(X, reset=True, y=y)
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(f"{error} With proportions of bags, give bags=, an id a row.") from error
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y has one class only ({classes[0]!r}), and two are needed; of bags, give proportions with bags=")
@@ -256,11 +262,11 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bags : array-like of shape (n_rows,) or (n_rows, n_keys)
             An id a row; those of several keys are tuples.
         counts : mapping, or pandas Series or DataFrame
-            How many rows of each bag are positive, by bag id (the index); or of each class, a column each. The names of a Series or of
-            columns are what classes are called.
+            How many rows of each bag are positive, by bag id (the index): class 1, and all others are class 0. Or how many are in each
+            class, a column each, by whose names classes are called.
         noise : (str, float or array-like), optional
-            Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one a bag in the
-            order of `counts`.
+            Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one a bag by its id
+            or in the order of `counts`.
 
         Returns
         -------
@@ -280,74 +286,94 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X, reset=True)
         given = from_report(bags, counts, _n_rows(X))
         classes: npt.NDArray[Any] = np.arange(given.n_classes)
+        names: list[str] | None = None
         if given.counts.ndim == 2 and hasattr(counts, "columns"):
-            classes = np.asarray([str(name) for name in counts.columns])
+            classes = np.asarray(list(counts.columns))
+            if len(set(classes.tolist())) < len(classes):
+                raise ValueError("two columns of counts have the same name, and classes are called by them")
         elif given.counts.ndim == 1:
             name = counts.columns[0] if hasattr(counts, "columns") else getattr(counts, "name", None)
-            if name is not None:
-                classes = np.asarray(["rest", str(name)])
-        return self._fit(features, given, classes, declared_noise(noise, len(given.names)))
+            names = None if name is None else ["rest", str(name)]
+        return self._fit(features, given, classes, declared_noise(noise, given.names), names)
 
     def _fit(
-        self, features: Any, given: Bags, classes: npt.NDArray[Any], noise: tuple[str, list[float]] | None
+        self,
+        features: Any,
+        given: Bags,
+        classes: npt.NDArray[Any],
+        noise: tuple[str, list[float]] | None,
+        names: list[str] | None = None,
     ) -> LLPClassifier:
         if len(given.names) < 2:
             raise ValueError("there is n_samples=1 bag, and at least 2 are needed: one bag tells rows apart by nothing")
         settings = {name: getattr(self, name) for name in _SETTINGS}
         settings["seed"] = _seed(self.random_state)
         if self.prior is not None:
-            settings["prior"] = [float(share) for share in np.atleast_1d(np.asarray(self.prior, dtype=np.float64))]
+            settings["prior"] = np.asarray(self.prior, dtype=np.float64).ravel().tolist()
         model, outcome = _easyllp.Model.fit(
             features,
             given.of_row,
             counts_of(given),
             noise,
-            [str(name) for name in classes],
+            names or [str(name) for name in classes],
             settings,
             _image(self.image),
-            (self.max_vocabulary, self.hash_buckets),
+            (_count("max_vocabulary", self.max_vocabulary), _count("hash_buckets", self.hash_buckets)),
             _n_threads(self.n_jobs),
             bool(self.verbose),
         )
-        self._model = model
-        self.classes_ = classes
-        self.prior_ = np.asarray(model.prior)
+        self._adopt(model, classes)
         told = json.loads(outcome)
         self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
         self.stopped_because_ = told["log"]["stopped"]
         self.holdout_ = _evaluation(told["held_out"])
         return self
 
+    def _adopt(self, model: _easyllp.Model, classes: npt.NDArray[Any]) -> None:
+        """Take a model whose classes are called so. scikit-learn has classes in sorted order, files in that of their report."""
+        self._model = model
+        self._order = np.argsort(classes, kind="stable")
+        self.classes_ = classes[self._order]
+        self.prior_ = np.asarray(model.prior)[self._order]
+
     def _features(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Rows as the compiled part takes them, checked as scikit-learn checks them."""
         with_y = not (isinstance(y, str) and y == "no_validation")
-        if is_table(X):
+        if reset:
+            self._is_by_name = False
+        was_table = not reset and hasattr(self, "feature_names_in_")
+        if is_table(X) and (reset or was_table):
             names = column_names(X)
             if _n_rows(X) == 0:
                 raise ValueError("X has no rows")
-            validate_data(self, X, skip_check_array=True, reset=reset)
+            if self._is_by_name:
+                missing = [name for name in self.feature_names_in_ if name not in names]
+                if missing:
+                    raise ValueError(f"column `{missing[0]}` is missing from the table")
+            else:
+                validate_data(self, X, skip_check_array=True, reset=reset)
             if reset and not hasattr(self, "feature_names_in_"):
                 self.feature_names_in_ = np.asarray(names, dtype=object)
             features = table(X)
             if not with_y:
                 return features
-            from sklearn.utils import check_consistent_length, column_or_1d
-
             y = column_or_1d(y, warn=True)
             if len(y) != _n_rows(X):
                 raise ValueError(f"y has {len(y)} labels for {_n_rows(X)} rows")
-            check_consistent_length(y)
+            if y.dtype.kind == "O" and any(_is_missing(label) for label in y.tolist()):
+                raise ValueError("y has missing labels")
             return features, y
-        checked = validate_data(
-            self, X, y, dtype=np.float32, order="C", accept_sparse="csr", reset=reset, ensure_min_samples=1
-        )
+        if was_table and self._is_by_name:
+            raise ValueError("a model that was read from a file finds columns by their names: pass a table that has them")
+        if was_table:
+            # Columns of an array have their names by the order that the table had; numbers may be missing as they were there.
+            checked = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+            return [(name, np.ascontiguousarray(checked[:, place])) for place, name in enumerate(self.feature_names_in_)]
+        checked = validate_data(self, X, y, dtype=np.float32, order="C", accept_sparse="csr", reset=reset)
         features = checked[0] if with_y else checked
         if hasattr(features, "toarray"):
-            features = np.ascontiguousarray(features.toarray(), dtype=np.float32)
-        features = np.ascontiguousarray(features)
-        if not reset and hasattr(self, "feature_names_in_"):
-            # It was a table that it was trained on: columns have their names by the order that the table had.
-            return [(name, features[:, place].astype(np.float64)) for place, name in enumerate(self.feature_names_in_)]
+            features = features.toarray()
+        features = np.ascontiguousarray(features, dtype=np.float32)
         return (features, checked[1]) if with_y else features
 
     def _checked(self, X: Any) -> Any:
@@ -364,7 +390,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         features = self._checked(X)
         scores = self._model.scores(features)
-        return scores[:, 0] - np.float32(self._model.threshold) if scores.shape[1] == 1 else scores
+        if scores.shape[1] > 1:
+            return scores[:, self._order]
+        of_second = scores[:, 0] - np.float32(self._model.threshold)
+        return of_second if self._order[1] == 1 else -of_second
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of each row."""
@@ -376,7 +405,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Predict the probability of each class, in the order of `classes_`: an array of shape (n_rows, n_classes)."""
         features = self._checked(X)
-        return self._model.probabilities(features)
+        return self._model.probabilities(features)[:, self._order]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
         """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it.
@@ -395,7 +424,16 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight is for labels of rows, not for bags")
-        return bag_metric("accuracy", self.predict_proba(X), y, bags)
+        given = from_proportions(y, bags, _n_rows(X))
+        if given.n_classes != len(self.classes_):
+            raise ValueError(f"y is of {given.n_classes} classes, and the model of {len(self.classes_)}")
+        if given.counts.ndim == 2:  # in the order that the model has
+            given = Bags(given.of_row, given.counts[:, np.argsort(self._order)], given.names)
+        elif self._order[0] == 1:
+            given = Bags(given.of_row, given.sizes - given.counts, given.names)
+        scores = self._model.scores(self._checked(X))
+        value, *_ = _easyllp.figure("accuracy", scores, self._model.link, given.of_row, counts_of(given))
+        return value
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, which appears whole or not at all; the program `easyllp` reads it, too."""
@@ -423,13 +461,29 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def coef_(self) -> npt.NDArray[np.float32]:
-        """Weights of a linear model: (1, n) for two classes, else (n_classes, n)."""
-        return self._weights()[0].T
+        """Weights of a linear model: (1, n_features) for two classes, else (n_classes, n_features).
+
+        Those of a table are of its standardised columns, in the order of `feature_names_in_`; a table with categories or missing
+        numbers has more features than columns, and no `coef_`: see `easyllp show`.
+        """
+        weights, _ = self._weights()
+        if hasattr(self, "feature_names_in_"):
+            features = self._model.dense_columns
+            if sorted(features) != sorted(self.feature_names_in_):
+                raise AttributeError("there is no coef_: not every column is one feature, as numbers without missing ones are")
+            weights = weights[[features.index(name) for name in self.feature_names_in_]]
+        return weights.T[self._order] if weights.shape[1] > 1 else weights.T * self._sign
 
     @property
     def intercept_(self) -> npt.NDArray[np.float32]:
         """Intercepts of a linear model."""
-        return np.asarray(self._weights()[1], dtype=np.float32)
+        intercepts = np.asarray(self._weights()[1], dtype=np.float32)
+        return intercepts[self._order] if len(intercepts) > 1 else intercepts * self._sign
+
+    @property
+    def _sign(self) -> np.float32:
+        """Whether the one score of two classes speaks for the second of them."""
+        return np.float32(1 if self._order[1] == 1 else -1)
 
     def _weights(self) -> tuple[npt.NDArray[np.float32], list[float]]:
         if not hasattr(self, "_model"):
@@ -451,7 +505,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def load(path: str | os.PathLike[str]) -> LLPClassifier:
     """Read a model that `LLPClassifier.save` or the program `easyllp train` wrote.
 
-    Classes whose names are whole numbers are numbers again.
+    A file has the names of classes, and of columns in their alphabetical order. So classes whose names read as numbers or truth values are
+    such again, those of a report of one count are 0 and 1 (the class that was counted), and a table is read by the names of its
+    columns, wherever they stand.
 
     Returns
     -------
@@ -460,16 +516,28 @@ def load(path: str | os.PathLike[str]) -> LLPClassifier:
     """
     model = _easyllp.Model.load(os.fspath(path))
     read = LLPClassifier(model.method, model.name, loss=model.loss)
-    read._model = model
-    are_numbers = all(name.removeprefix("-").isdecimal() for name in model.classes)
-    read.classes_ = np.asarray([int(name) for name in model.classes] if are_numbers else model.classes)
-    read.prior_ = np.asarray(model.prior)
+    read._adopt(model, _classes(model.classes))
+    read._is_by_name = model.width is None
     if model.width is None:
         read.feature_names_in_ = np.asarray(model.columns, dtype=object)
         read.n_features_in_ = len(model.columns)
     else:
         read.n_features_in_ = model.width
     return read
+
+
+def _classes(names: list[str]) -> npt.NDArray[Any]:
+    """Classes of these names, as what they were before they were text."""
+    if len(names) == 2 and names[0] == "rest":
+        return np.arange(2)
+    for kind in (int, float):
+        try:
+            numbers = [kind(name) for name in names]
+        except ValueError:
+            continue
+        if [str(number) for number in numbers] == names:
+            return np.asarray(numbers)
+    return np.asarray([name == "True" for name in names] if names == ["False", "True"] else names)
 
 
 def _n_rows(X: Any) -> int:
@@ -486,8 +554,8 @@ def _evaluation(told: dict[str, Any] | None) -> Evaluation | None:
 
 def _seed(random_state: Any) -> int:
     if isinstance(random_state, (int, np.integer)):
-        if random_state < 0:
-            raise ValueError(f"random_state is {random_state}: it must be at least 0")
+        if not 0 <= random_state < 2**64:
+            raise ValueError(f"random_state is {random_state}: it must be from 0 to below 2^64")
         return int(random_state)
     from sklearn.utils import check_random_state
 
@@ -495,12 +563,22 @@ def _seed(random_state: Any) -> int:
 
 
 def _image(image: Any) -> str | None:
-    return image if image is None or isinstance(image, str) else "x".join(str(int(side)) for side in image)
+    if image is None or isinstance(image, str):
+        return image
+    if not (isinstance(image, (tuple, list)) and len(image) == 3):
+        raise TypeError(f'image is {image!r}: it must be channels, height and width, such as "1x28x28" or (1, 28, 28)')
+    return "x".join(str(int(side)) for side in image)
+
+
+def _count(name: str, count: Any) -> int:
+    if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**32:
+        raise ValueError(f"{name} is {count!r}: it must be a whole number of at least 0")
+    return int(count)
 
 
 def _n_threads(n_jobs: int | None) -> int | None:
     if n_jobs is None or n_jobs == -1:
         return None
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
-        raise ValueError(f"n_jobs is {n_jobs!r}: it must be a whole number of at least 1, or -1 for one a core")
-    return int(n_jobs)
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise ValueError(f"n_jobs is {n_jobs!r}: it must be a whole number of at least 1, or -1 for one a core, -2 for one less, …")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))

@@ -100,16 +100,20 @@ def diagnose(
     """
     if bags is None:
         raise ValueError("bags, an id a row, are needed")
+    if (y is None) == (counts is None):
+        raise ValueError("either y, each row's bag proportion, or counts by bag are needed")
+    if not 0 < level < 1 or seed < 0:
+        raise ValueError(f"level is {level} and seed {seed}: a level lies between 0 and 1, a seed is at least 0")
     given = from_proportions(y, bags) if counts is None else from_report(bags, counts)
     if X is None:
         features = None
     elif is_table(X):
         features = table(X)
     else:
-        features = np.ascontiguousarray(X, dtype=np.float32)
+        features = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float32)
     found = json.loads(
         _easyllp.diagnose(
-            given.of_row, counts_of(given), declared_noise(noise, len(given.names)), features, level, seed
+            given.of_row, counts_of(given), declared_noise(noise, given.names), features, level, seed
         )
     )
     dispersion = found["dispersion"]

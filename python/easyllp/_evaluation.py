@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -75,7 +75,7 @@ class Evaluation(Mapping[str, Estimate]):
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.figures)
-        lines = [f"{'':{width}}  from bags  {self.level * 100:.0f} % interval"]
+        lines = [f"{'':{width}}  from bags  {self.level * 100:g} % interval"]
         for name, estimate in self.figures.items():
             shown = name.replace("_", " ")
             lines.append(f"{shown:{width}}  {estimate.value:9.4f}  {estimate.low:.4f} to {estimate.high:.4f}")
@@ -94,6 +94,9 @@ def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
         raise ValueError(f"probabilities must be one a row, or one a class; they have {p.ndim} dimensions")
     if not np.isfinite(p).all() or p.min(initial=0.0) < -1e-6 or p.max(initial=0.0) > 1 + 1e-6:
         raise ValueError("probabilities must lie in 0 to 1: of scores that do not, take the probabilities first")
+    if p.ndim == 2 and (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
+        row = int(np.argmax(np.abs(p.sum(axis=1) - 1) > 1e-3))
+        raise ValueError(f"the probabilities of row {row} sum to {p[row].sum():g}, not to 1")
     if p.ndim == 2 and p.shape[1] == 2:
         p = p[:, 1]
     if (1 if p.ndim == 1 else p.shape[1]) != (1 if n_classes == 2 else n_classes):
@@ -105,15 +108,26 @@ def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(np.log(p).astype(np.float32))
 
 
-def declared_noise(noise: tuple[str, Any] | None, n_bags: int) -> tuple[str, list[float]] | None:
-    """Noise as the compiled part takes it: a law, and a scale a bag."""
+def declared_noise(noise: tuple[str, Any] | None, names: Sequence[Hashable]) -> tuple[str, list[float]] | None:
+    """Noise as the compiled part takes it: a law, and a scale a bag. Scales by bag id are put into the bags' order."""
     if noise is None:
         return None
+    if not (isinstance(noise, tuple) and len(noise) == 2):
+        raise TypeError(f'noise is {noise!r}: it must be ("laplace", scale) or ("gaussian", standard deviation)')
     law, scale = noise
     if law not in ("laplace", "gaussian"):
         raise ValueError(f"`{law}` is not a law of noise: choose one of laplace, gaussian")
-    scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), (n_bags,))
-    return law, scales.tolist()
+    if hasattr(scale, "index") and hasattr(scale, "to_dict"):
+        scale = scale.to_dict()
+    if isinstance(scale, Mapping):
+        missing = [name for name in names if name not in scale]
+        if missing:
+            raise ValueError(f"noise has no scale for {len(missing)} bags, such as {missing[0]!r}")
+        scale = [scale[name] for name in names]
+    scales = np.asarray(scale, dtype=np.float64)
+    if scales.ndim > 0 and scales.shape != (len(names),):
+        raise ValueError(f"noise has scales of shape {scales.shape} for {len(names)} bags: one for all or one a bag is needed")
+    return law, np.broadcast_to(scales, (len(names),)).tolist()
 
 
 def evaluate(
@@ -172,6 +186,8 @@ def evaluate(
     True
     """
     given = _given(probabilities, y, bags, counts)
+    if bootstrap is not None and (bootstrap < 1 or seed < 0):
+        raise ValueError(f"bootstrap is {bootstrap} and seed {seed}: draws must be at least 1, the seed at least 0")
     if of not in ("rows", "population"):
         raise ValueError(f"of is {of!r}: choose rows or population")
     answer = json.loads(
@@ -180,7 +196,7 @@ def evaluate(
             "logit",
             given.of_row,
             counts_of(given),
-            declared_noise(noise, len(given.names)),
+            declared_noise(noise, given.names),
             level,
             of == "population",
             None if bootstrap is None else (bootstrap, seed),
@@ -201,6 +217,8 @@ def _given(probabilities: Any, y: Any, bags: Any, counts: Any) -> Bags:
         if bags is None or y is not None:
             raise ValueError("counts go with bags, in the place of y")
         return from_report(bags, counts, n_rows)
+    if n_rows == 0:
+        raise ValueError("there are no rows")
     if y is None:
         raise ValueError("y, each row's bag proportion, is needed; or counts by bag")
     return from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
@@ -277,6 +295,11 @@ def bag_scorer(name: str) -> Any:
         return scorer.set_score_request(bags=True)
 
 
+def _is_fraction(y: Any) -> bool:
+    y = np.asarray(y)
+    return bool(y.dtype.kind == "f" and (y != np.round(y)).any())
+
+
 class _BagFigure:
     """A figure with a name of its own, which can be pickled."""
 
@@ -285,6 +308,11 @@ class _BagFigure:
         self.__name__ = f"bag_{name}"
 
     def __call__(self, y_true: Any, y_pred: Any, bags: Any = None) -> float:
+        if bags is None and _is_fraction(y_true):
+            raise ValueError(
+                "y holds proportions, and no bags have reached the scorer: enable metadata routing "
+                "(sklearn.set_config(enable_metadata_routing=True)) and pass bags= to fit"
+            )
         return bag_metric(self.name, y_pred, y_true, bags)
 
     def __repr__(self) -> str:

@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from easyllp._bags import _is_missing
+
 
 def is_table(X: Any) -> bool:
     """Whether rows come with named columns that may be of different kinds. Without names that are text they are an array."""
     if isinstance(X, np.ndarray) or not (hasattr(X, "__arrow_c_stream__") or _is_pandas(X)):
         return False
+    if hasattr(X, "read_next_batch"):
+        raise TypeError(f"X is a {type(X).__name__}, which can be read once only: read it into a table first")
+    if not (hasattr(X, "columns") or hasattr(X, "column_names")):
+        return False  # one column, which scikit-learn has words for
     return any(isinstance(name, str) for name in _names(X))
 
 
@@ -63,13 +69,28 @@ def _holds_objects(column: Any) -> bool:
 
 
 def _column(column: Any) -> npt.NDArray[np.float64] | list[str | None]:
-    """Numbers as float64, all else as text."""
-    kind = column.dtype.kind if hasattr(column.dtype, "kind") else "O"
-    is_category = type(column.dtype).__name__ == "CategoricalDtype"
-    if not is_category and kind in "biuf":
-        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    if not is_category and kind in "mM":
+    """Numbers as float64, all else as text, as Arrow would have it."""
+    kind = getattr(column.dtype, "kind", "O")
+    name = type(column.dtype).__name__
+    if name == "DatetimeTZDtype":
+        column, kind = column.dt.tz_convert("UTC").dt.tz_localize(None), "M"
+    if name == "CategoricalDtype":
+        if getattr(column.cat.categories.dtype, "kind", "O") in "mMc":
+            raise ValueError(f"column `{column.name}` has categories that are times: make them text, or install pyarrow")
+        return [_text(value) for value in column.tolist()]
+    if kind in "mM":
         times = column.to_numpy()
-        seconds = times.astype(times.dtype.str[:3] + "[ns]").astype(np.float64) / 1e9
+        seconds = times.astype(f"{times.dtype.kind}8[ns]").astype(np.float64) / 1e9
         return np.where(np.isnat(times), np.nan, seconds)
-    return [None if value is None or value != value else str(value) for value in column.tolist()]
+    there = [value for value in column.tolist() if not _is_missing(value)] if kind == "O" else []
+    if kind in "biuf" or (there and all(isinstance(value, (bool, int, float)) for value in there)):
+        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if any(not isinstance(value, str) for value in there):
+        raise ValueError(f"column `{column.name}` holds {name} of several kinds: make it numbers, text or categories")
+    return [_text(value) for value in column.tolist()]
+
+
+def _text(value: Any) -> str | None:
+    if _is_missing(value):
+        return None
+    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)

@@ -38,7 +38,7 @@ def soft_targets(
     prior : float or sequence of float, optional
         The known share of the positive class, or of each class. Then targets are the paper's, A = p + k(α − p); else they are
         centred at what the bags have in common, which needs no prior and is exact for any sizes.
-    bag_weights : {"equal", "size", "noise", "variance:RHO"}, default="equal"
+    bag_weights : {"equal", "size", "variance:RHO"}, default="equal"
         How much say each bag has in centred targets.
 
     Returns
@@ -55,6 +55,8 @@ def soft_targets(
     shares = None if prior is None else [float(share) for share in np.atleast_1d(np.asarray(prior, dtype=float))]
     if shares is not None and bag_weights != "equal":
         raise ValueError("around a known prior bags weigh by their sizes, without bag_weights")
+    if bag_weights == "noise":
+        raise ValueError("bag_weights of noise are for counts with noise, and proportions have none: see LLPClassifier.fit_bags")
     targets = _easyllp.soft_targets(of.of_row, counts_of(of), None, shares, bag_weights)
     if targets.shape[1] == 1 and of.counts.ndim == 2:
         return np.concatenate([1 - targets, targets], axis=1)
@@ -92,13 +94,24 @@ def make_bags(
     y = np.asarray(y)
     if y.ndim != 1 or len(y) == 0:
         raise ValueError(f"y must be one label a row; its shape is {y.shape}")
+    if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.round(y))).all():
+        raise ValueError("y must be labels, and some are no whole numbers")
+    if y.dtype.kind == "O" and any(value is None or value != value for value in y.tolist()):
+        raise ValueError("y must be labels, and some are missing")
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError("y has one class only, and two are needed")
-    sizes = [int(size)] if isinstance(size, (int, np.integer)) else [int(end) for end in size]
-    if not 1 <= len(sizes) <= 2 or min(sizes) < 1 or max(sizes) != sizes[-1]:
-        raise ValueError(f"size is {size}: it must be a whole number of at least 1, or two in order")
-    of_row = _easyllp.deal(len(y), sizes, seed).astype(np.int64)
+    sizes = [size] if isinstance(size, (int, np.integer)) else list(size) if isinstance(size, (tuple, list)) else []
+    if (
+        not 1 <= len(sizes) <= 2
+        or not all(isinstance(end, (int, np.integer)) for end in sizes)
+        or min(sizes) < 1
+        or max(sizes) != sizes[-1]
+    ):
+        raise ValueError(f"size is {size!r}: it must be a whole number of at least 1, or two in order")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}: it must be at least 0")
+    of_row = _easyllp.deal(len(y), [int(end) for end in sizes], seed).astype(np.int64)
     members = np.bincount(of_row)
     counts = np.zeros((len(members), len(classes)))
     np.add.at(counts, (of_row, labels), 1)

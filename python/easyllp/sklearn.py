@@ -36,6 +36,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
+from easyllp._evaluation import bag_metric
 from easyllp._targets import soft_targets
 
 __all__ = ["EasyLLPWrapper"]
@@ -89,6 +90,10 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     True
     """
 
+    # Bags are asked for wherever metadata is routed.
+    __metadata_request__fit = {"bags": True}
+    __metadata_request__score = {"bags": True}
+
     def __init__(self, estimator: Any, *, prior: Any = None, bag_weights: str = "equal", probe: bool = True) -> None:
         self.estimator = estimator
         self.prior = prior
@@ -120,6 +125,9 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         n_rows = _num_samples(X)
         if len(targets) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(targets)}: both need a line a row")
+        if targets.ndim == 2 and not targets.any(axis=0).all():
+            empty = int(np.argmin(targets.any(axis=0)))
+            raise ValueError(f"no bag counts a row of class {empty}: leave its column out")
         if self.probe:
             _try_negative_weights(self.estimator)
         of_classes = np.stack([1.0 - targets, targets], axis=1) if targets.ndim == 1 else targets
@@ -146,6 +154,17 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         except Exception as error:
             raise AttributeError("n_features_in_ is known once fit has been called") from error
         return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """The names of X's columns, if it had some."""
+        return np.asarray(self.estimator_.feature_names_in_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
+        """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it."""
+        if bags is None:
+            return float(super().score(X, y, sample_weight))
+        return bag_metric("accuracy", self.predict_proba(X), y, bags)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

@@ -51,7 +51,7 @@ model = LLPClassifier(bag_weights="noise").fit_bags(features[~late], ids[~late],
 probabilities = model.predict_proba(features[late])
 found = evaluate(probabilities, bags=ids[late], counts=late_report, noise=noise, curves=True)
 print(found)
-print("\nin truth: accuracy", round((model.predict(features[late]) == np.where(clicked[late], "clicks", "rest")).mean(), 4))
+print("\nin truth: accuracy", round((model.predict(features[late]) == clicked[late]).mean(), 4))
 
 
 def plot(axes):

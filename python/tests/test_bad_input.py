@@ -69,6 +69,23 @@ def fit(X=X, y=HALF, bags=AB, **settings):
         (lambda: fit(prior=[0.1, 0.2, 0.7]), ValueError, "class"),
         (lambda: fit(image="1x2x2", model="cnn:mnist"), ValueError, "images of shape 1x2x2"),
         (lambda: fit(image="square", model="cnn:mnist"), ValueError, "square"),
+        (lambda: fit(hash_buckets=-1), ValueError, "hash_buckets is -1"),
+        (lambda: fit(image=5), TypeError, "image is 5"),
+        (lambda: fit(bags=5), TypeError, "bags must have one id a row"),
+        (lambda: fit(bags=[[1], [1], [2], [2]]), TypeError, "a bag id of type list, which has no hash"),
+        (lambda: LLPClassifier().fit(X, HALF), ValueError, "give bags="),
+        (lambda: bag_scorer("brier")._score_func(HALF, HALF), ValueError, "no bags have reached the scorer"),
+        (lambda: make_bags([0.0, np.nan, 1.0], size=2), ValueError, "no whole numbers"),
+        (lambda: make_bags(["a", None, "b"], size=2), ValueError, "some are missing"),
+        (lambda: make_bags([0, 1, 1], size=2.5), ValueError, "size is 2.5"),
+        (lambda: diagnose(HALF, AB, level=5), ValueError, "level is 5"),
+        (lambda: diagnose(HALF, AB, counts={"a": 1, "b": 1}), ValueError, "either y"),
+        (lambda: evaluate(np.full((4, 2), 0.3), HALF, AB), ValueError, "sum to 0.6, not to 1"),
+        (lambda: evaluate([], []), ValueError, "no rows"),
+        (lambda: soft_targets(HALF, AB, bag_weights="noise"), ValueError, "counts with noise"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1}, noise="laplace"), TypeError, "noise is 'laplace'"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1}, noise=("laplace", [1, 2, 3])), ValueError, "for 2 bags"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": [1, 2], "b": 1}), ValueError, "counts must be a number a bag"),
         (lambda: fit(n_jobs=0), ValueError, "n_jobs is 0"),
         (lambda: fit(random_state=-1), ValueError, "random_state is -1"),
         (lambda: LLPClassifier().fit(X, [1, 1, 1, 1]), ValueError, "one class"),
@@ -116,6 +133,10 @@ def test_tables_that_cannot_be_read():
             LLPClassifier(l2=0.1, holdout=0).fit(pd.DataFrame({"a": column}), y)
     with pytest.raises(TypeError, match="column names must be text"):
         LLPClassifier().fit(pd.DataFrame({1: [1.0, 2, 3, 4], "a": [1.0, 2, 3, 4]}), y)
+    with pytest.raises(ValueError, match="Expected a 2-dimensional|Expected 2D"):
+        LLPClassifier().fit(pd.Series([1.0, 2, 3, 4]), y)
+    with pytest.raises(ValueError, match="at most|67,108,864"):
+        LLPClassifier(hash_buckets=2**32 - 1, max_vocabulary=1).fit(pd.DataFrame({"a": list("abcd")}), y)
     with pytest.raises(ValueError, match="no rows"):
         LLPClassifier().fit(pd.DataFrame({"a": []}), [])
     with pytest.raises(ValueError, match="y has 3 labels for 4 rows"):

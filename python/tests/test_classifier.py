@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import pickle
 
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.metrics import log_loss
+from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -66,14 +68,45 @@ def test_a_report_is_what_proportions_are(task):
 def test_names_of_a_report_are_the_classes(task):
     pd = pytest.importorskip("pandas")
     X, y = task
-    bags, _ = make_bags(y, size=4)
-    counts = pd.Series(y).groupby(bags).sum().rename("clicks")
-    model = LLPClassifier(l2=0.1).fit_bags(X, bags, counts)
-    assert model.classes_.tolist() == ["rest", "clicks"]
-    both = pd.DataFrame({"miss": counts.index.map(np.bincount(bags).__getitem__) - counts, "hit": counts})
-    model = LLPClassifier(l2=0.1).fit_bags(X, bags, both)
-    assert model.classes_.tolist() == ["miss", "hit"]
-    assert set(model.predict(X)) == {"miss", "hit"}
+    bags, proportions = make_bags(y, size=4)
+    hits = pd.Series(y).groupby(bags).sum()
+    # One count is of class 1, whatever it is called; the file has the name, as the program's has.
+    model = LLPClassifier(l2=0.1).fit_bags(X, bags, hits.rename("clicks"))
+    assert model.classes_.tolist() == [0, 1] and model._model.classes == ["rest", "clicks"]
+    # Several have their names in sorted order, as scikit-learn's metrics take them to be.
+    both = pd.DataFrame({"miss": 4 - hits, "hit": hits})
+    named = LLPClassifier(l2=0.1).fit_bags(X, bags, both)
+    assert named.classes_.tolist() == ["hit", "miss"] and named._model.classes == ["miss", "hit"]
+    truth = np.where(y == 1, "hit", "miss")
+    assert named.score(X, truth) == model.score(X, y) > 0.8
+    assert get_scorer("roc_auc")(named, X, truth) == pytest.approx(get_scorer("roc_auc")(model, X, y))
+    np.testing.assert_allclose(named.predict_proba(X)[:, 0], model.predict_proba(X)[:, 1])
+    np.testing.assert_allclose(named.coef_, -model.coef_)
+    np.testing.assert_allclose(named.intercept_, -model.intercept_)
+    np.testing.assert_allclose(named.prior_, [y.mean(), 1 - y.mean()])
+    of_hits = named.score(X, np.stack([proportions, 1 - proportions], axis=1), bags=bags)
+    assert of_hits == pytest.approx(model.score(X, proportions, bags=bags))
+    assert named.score(X, 1 - proportions, bags=bags) == pytest.approx(of_hits)
+    three = pd.DataFrame({"z": hits * 0 + 1, "a": hits.clip(upper=2), "m": 3 - hits.clip(upper=2)})
+    ordered = LLPClassifier(l2=0.1).fit_bags(X, bags, three)
+    assert ordered.classes_.tolist() == ["a", "m", "z"]
+    np.testing.assert_allclose(ordered.prior_[2], 0.25)
+    assert ordered.coef_.shape == (3, 3) and (ordered.predict(X) == ordered.classes_[ordered.decision_function(X).argmax(axis=1)]).all()
+    with pytest.raises(ValueError, match="same name"):
+        LLPClassifier().fit_bags(X, bags, pd.concat([hits, 4 - hits], axis=1, keys=["a", "a"]))
+
+
+def test_noise_by_bag_goes_by_its_id(task):
+    pd = pytest.importorskip("pandas")
+    X, y = task
+    bags, _ = make_bags(y, size=8)
+    scales = pd.Series(np.linspace(0.1, 3, bags.max() + 1))
+    counts = pd.Series(y).groupby(bags).sum() + np.random.default_rng(1).laplace(scale=scales)
+    fit = lambda scales: LLPClassifier(l2=0.1, bag_weights="noise").fit_bags(X, bags, counts, noise=("laplace", scales)).coef_
+    np.testing.assert_array_equal(fit(scales), fit(scales.sample(frac=1, random_state=1)))
+    np.testing.assert_array_equal(fit(scales), fit(scales.to_numpy()))
+    with pytest.raises(ValueError, match="no scale for 1 bags, such as 0"):
+        fit(scales.drop(0))
 
 
 def test_noise_that_is_declared_is_allowed_for(task):
@@ -146,6 +179,46 @@ def test_clone_pickle_and_file(task, tmp_path):
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         assert again.classes_.tolist() == [0, 1] and again.n_features_in_ == 3
     assert pickle.loads(pickle.dumps(model)).history_ == model.history_
+
+
+@pytest.mark.parametrize("labels", [[False, True], [0.0, 2.0], [-1, 3], ["007", "7"], ["no", "yes"], [2, 10, 1]])
+def test_labels_come_back_from_a_file(labels, tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 2)).astype(np.float32)
+    y = np.asarray(labels)[(X[:, 0] > 0).astype(int) + (0 if len(labels) == 2 else (X[:, 1] > 0))]
+    model = LLPClassifier(l2=0.1).fit(X, y)
+    again = _through_file(model, tmp_path / "model")
+    assert again.classes_.tolist() == model.classes_.tolist() == sorted(labels)
+    assert again.score(X, y) == model.score(X, y)
+
+
+def test_a_file_finds_columns_by_name(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(200, 3)), columns=["b", "a", "c"])
+    model = LLPClassifier(l2=0.1).fit(rows, rows["b"] > 0)
+    again = _through_file(model, tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+    np.testing.assert_array_equal(again.predict_proba(rows.assign(other=1)[["c", "other", "b", "a"]]), model.predict_proba(rows))
+    with pytest.raises(ValueError, match="by their names: pass a table"):
+        again.predict(rows.to_numpy())
+    with pytest.raises(ValueError, match="column `b` is missing"):
+        again.predict(rows[["a", "c"]])
+    # Weights are in the order of the table, or of the file's columns.
+    assert np.abs(model.coef_[0]).argmax() == 0 and np.abs(again.coef_[0]).argmax() == 1
+    again.fit(rows.to_numpy(dtype=np.float32), rows["b"] > 0).predict(rows.to_numpy(dtype=np.float32))
+    mixed = LLPClassifier(l2=0.1).fit(rows.assign(d="x"), rows["b"] > 0)
+    with pytest.raises(AttributeError, match="not every column is one feature"):
+        mixed.coef_
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own():
+    X = np.random.default_rng(1).normal(size=(30_000, 20)).astype(np.float32)
+    model = LLPClassifier(l2=0.1, holdout=0).fit(X, X[:, 0] > 0)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(model.score, (X, X[:, 0] > 0)).get(timeout=60) > 0.9
 
 
 def _through_file(model, path):

@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
 from easyllp import bag_metric, diagnose, evaluate, make_bags, soft_targets
+from easyllp._bags import from_report, places
 
 
 def test_the_paper_s_targets():
@@ -114,3 +115,41 @@ def test_bags_that_go_with_the_label_are_told():
     found = diagnose(proportions, bags, X)
     assert found.verdict == "plausible" and found.uneven == []
     assert found.equivalent_rows < 3000
+
+
+@pytest.mark.parametrize(
+    ("ids", "n_bags"),
+    [
+        ([1, "1", 2], 3),
+        ([2**63 + 1, 2**63 + 2, -1], 3),
+        ([2**53, 2**53 + 1, 0.5], 3),
+        (["a\x00", "a", "b"], 3),
+        ([("a", 1), ("a", 1), ("b", 1)], 2),
+        (np.array([[1, 2], [1, 2], [2, 1]]), 2),
+        (np.array(["2026-01-01", "2026-01-01", "2026-01-02"], dtype="datetime64[D]"), 2),
+    ],
+)
+def test_ids_are_told_apart(ids, n_bags):
+    of_row, names = places(ids)
+    assert len(names) == len(set(names)) == n_bags and of_row.max() == n_bags - 1
+
+
+def test_ids_of_tables_and_reports_meet():
+    pd = pytest.importorskip("pandas")
+    days = pd.Series(pd.date_range("2026-01-01", periods=4)).repeat(5).reset_index(drop=True)
+    for unit in ("s", "us", "ns"):
+        for index in (days.unique(), pd.Index(days.unique()).astype(f"datetime64[{unit}]")):
+            given = from_report(days.astype(f"datetime64[{unit}]"), pd.Series([1, 2, 3, 4], index=index))
+            assert given.sizes.tolist() == [5] * 4
+    by_day = from_report(days.to_numpy().astype("datetime64[D]"), pd.Series([1, 2, 3, 4], index=days.unique()))
+    assert by_day.counts.tolist() == [1, 2, 3, 4]
+    keys = pd.DataFrame({"a": [2**53, 2**53 + 1], "b": [0.5, 0.5]})
+    assert len(places(keys)[1]) == 2
+    pl = pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    for ids in (pl.Series(["x", "y", "x"]), pa.array(["x", "y", "x"]), pd.Series(["x", "y", "x"], dtype="string"), pd.Categorical(["x", "y", "x"])):
+        assert places(ids)[1] == ["x", "y"]
+    assert len(places(pa.table({"a": [1, 1, 2], "b": ["x", "x", "x"]}))[1]) == 2
+    for missing in (["a", float("nan")], [1, pd.NA], pd.Series(["a", None], dtype="string"), pa.array(["a", None]), pd.DataFrame({"a": [1, 1], "b": [0.5, np.nan]}), [("a", None), ("a", 1)]):
+        with pytest.raises(ValueError, match="has no bag id"):
+            places(missing)

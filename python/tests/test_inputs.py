@@ -104,6 +104,39 @@ def test_pandas_without_pyarrow(monkeypatch):
     assert without._model.to_bytes() == with_arrow._model.to_bytes()
 
 
+def test_pandas_of_all_kinds_is_alike_with_and_without_pyarrow(monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(3)
+    odd = pd.DataFrame(
+        {
+            "flag": pd.Categorical(rng.random(200) > 0.5),
+            "some": pd.Series(np.where(rng.random(200) > 0.2, rng.integers(5, size=200), None), dtype=object),
+            "zoned": pd.date_range("2026-01-01", periods=200, freq="h", tz="Europe/Vienna"),
+            "whole": pd.Series(rng.integers(9, size=200), dtype="Int64"),
+            "word": pd.Series(rng.choice(["x", None], size=200), dtype=object),
+        }
+    )
+    y = rng.random(200) > 0.5
+    model = LLPClassifier(l2=0.01).fit(odd, y)
+    expected = model.predict_proba(odd)
+    monkeypatch.setattr("easyllp._rows._has_pyarrow", lambda: False)
+    np.testing.assert_allclose(model.predict_proba(odd), expected, atol=1e-6)
+    again = LLPClassifier(l2=0.01).fit(odd, y)
+    np.testing.assert_allclose(again.predict_proba(odd), expected, atol=1e-5)
+    for strange in (pd.Series(pd.period_range("2026", periods=200)), pd.Series([1, "a"] * 100, dtype=object)):
+        with pytest.raises(ValueError, match="column `odd` holds"):
+            LLPClassifier(l2=0.01).fit(odd.assign(odd=strange), y)
+
+
+def test_a_table_for_an_array_is_an_array(task):
+    pd = pytest.importorskip("pandas")
+    X, y = task
+    model = LLPClassifier(l2=0.1).fit(X, y)
+    with pytest.warns(UserWarning, match="X has feature names"):
+        np.testing.assert_array_equal(model.predict_proba(pd.DataFrame(X, columns=list("abc"))), model.predict_proba(X))
+
+
 def test_columns_are_found_by_their_names():
     pandas, y = frame()
     model = LLPClassifier(l2=0.01).fit(pandas, y)
@@ -121,6 +154,12 @@ def test_an_array_for_a_table_has_its_columns_in_order():
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         again = model.predict_proba(table.to_numpy())
     np.testing.assert_allclose(again, model.predict_proba(table), rtol=1e-6)
+    # An hour in seconds has more digits than float32, and a number may be missing.
+    late = table.assign(z=1.7e9 + np.arange(300.0))
+    model = LLPClassifier(l2=0.01).fit(late, np.arange(300) > 150)
+    late.loc[7, "a"] = np.nan
+    with pytest.warns(UserWarning):
+        np.testing.assert_allclose(model.predict_proba(late.to_numpy()), model.predict_proba(late), atol=1e-6)
     mixed, y = frame()
     with pytest.warns(UserWarning), pytest.raises(ValueError, match="column `city` is numeric"):
         LLPClassifier(l2=0.01).fit(mixed, y).predict(np.zeros((2, 6)))

@@ -94,7 +94,7 @@ pub(crate) struct EncodingArgs {
     max_vocabulary: usize,
 
     /// Buckets for each hashed column
-    #[arg(long, value_name = "N", default_value_t = EncoderOptions::default().hash_buckets, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = EncoderOptions::default().hash_buckets, value_parser = clap::value_parser!(u32).range(1..=i64::from(EncoderOptions::MOST_BUCKETS)))]
     hash_buckets: u32,
 }
 

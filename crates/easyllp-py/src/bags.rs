@@ -1,6 +1,7 @@
 //! Bags out of arrays, and what becomes of them before any model.
 
 use crate::failure::failure;
+use crate::work::pooled;
 use easyllp::{BagWeights, Bags, Correction, LabelPrior, Noise, Partition, Targets, bagging};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -54,7 +55,7 @@ pub(crate) fn soft_targets<'py>(
         Some(shares) => Correction::Paper(self::prior(&shares)?),
         None => Correction::Centred(bag_weights.parse::<BagWeights>().map_err(failure)?),
     };
-    let targets: Targets = correction.soft(&bags).map_err(failure)?;
+    let targets: Targets = pooled(py, || correction.soft(&bags))?;
     let values: Array2<f32> = targets.values().to_owned();
     Ok(values.into_pyarray(py))
 }
@@ -72,7 +73,7 @@ pub(crate) fn deal(
         [least, most] => bagging::Sizes::Range(least..=most),
         _ => bagging::Sizes::OneOf(sizes),
     };
-    let partition = bagging::random(n_rows, &sizes, seed).map_err(failure)?;
+    let partition = pooled(py, || bagging::random(n_rows, &sizes, seed))?;
     let mut of_row = vec![0; n_rows];
     for (place, bag) in (0..).zip(0..partition.n_bags()) {
         for &row in partition.members(bag) {

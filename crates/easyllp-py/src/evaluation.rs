@@ -3,6 +3,7 @@
 use crate::bags::bags;
 use crate::failure::failure;
 use crate::features::Features;
+use crate::work::pooled;
 use easyllp::diagnose::{Feature, dispersion, equivalent_rows, prior_interval, uneven_features};
 use easyllp::estimate::Intervals;
 use easyllp::table::EncoderOptions;
@@ -46,7 +47,7 @@ pub(crate) fn evaluate(
     let link = link(link_name)?;
     let bags = bags(&of_row, &counts, noise)?;
     let scores = scores.as_array();
-    let found = py.detach(|| -> Result<Value> {
+    let found = pooled(py, || -> Result<Value> {
         let predictions = Predictions::new(scores, link)?;
         let intervals = match bootstrap {
             Some((draws, seed)) => Intervals::Bootstrap { draws, seed },
@@ -65,8 +66,8 @@ pub(crate) fn evaluate(
             }
         }
         Ok(found)
-    });
-    Ok(found.map_err(failure)?.to_string())
+    })?;
+    Ok(found.to_string())
 }
 
 /// One figure's estimate: value, standard error, and the ends of its interval.
@@ -82,7 +83,7 @@ pub(crate) fn figure(
     let link = link(link_name)?;
     let bags = bags(&of_row, &counts, None)?;
     let scores = scores.as_array();
-    let estimate = py.detach(|| -> Result<Option<Estimate>> {
+    let estimate = pooled(py, || -> Result<Option<Estimate>> {
         let predictions = Predictions::new(scores, link)?;
         let estimator = Estimator::new(&bags)?;
         Ok(Some(match name {
@@ -94,8 +95,8 @@ pub(crate) fn figure(
             "balanced_accuracy" => estimator.confusion(&predictions)?.balanced_accuracy,
             _ => return Ok(None),
         }))
-    });
-    let Estimate { value, standard_error, low, high, .. } = estimate.map_err(failure)?.ok_or_else(|| {
+    })?;
+    let Estimate { value, standard_error, low, high, .. } = estimate.ok_or_else(|| {
         PyValueError::new_err(format!(
             "`{name}` is not a figure: choose one of log_loss, brier, error, accuracy, auc, balanced_accuracy"
         ))
@@ -119,7 +120,7 @@ pub(crate) fn diagnose(
     /// Below this a column is named.
     const UNEVEN: f64 = 0.001;
     let bags = bags(&of_row, &counts, noise)?;
-    let dispersion = py.detach(|| dispersion(&bags, DEALINGS, seed)).map_err(failure)?;
+    let dispersion = pooled(py, || dispersion(&bags, DEALINGS, seed))?;
     let priors: Vec<Estimate> = (0..bags.n_classes())
         .map(|class| prior_interval(&bags, class, 0.95))
         .collect::<Result<_>>()
@@ -128,13 +129,11 @@ pub(crate) fn diagnose(
     if let Some(features) = features {
         let is_array = matches!(features, Features::Array(_));
         let lent = features.lent();
-        let (encoder, all) = py
-            .detach(|| {
-                let encoder = lent.encoder(EncoderOptions::default())?;
-                let all = uneven_features(&lent.rows(&encoder)?, &bags, UNEVEN)?;
-                Ok((encoder, all))
-            })
-            .map_err(failure)?;
+        let (encoder, all) = pooled(py, || {
+            let encoder = lent.encoder(EncoderOptions::default())?;
+            let all = uneven_features(&lent.rows(&encoder)?, &bags, UNEVEN)?;
+            Ok((encoder, all))
+        })?;
         for found in all {
             // Columns of an array have places for names.
             let column = match found.feature {

@@ -1,10 +1,10 @@
 //! What rows are in Python: an array of NumPy, or a table.
 
-use crate::failure::failure;
+use crate::work::pooled;
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::FromPyArrow;
-use easyllp::datasets::{self, Labelled};
+use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, HashedText, Table};
 use easyllp::{Error, Rows};
 use ndarray::ArrayView2;
@@ -44,7 +44,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Features<'py> {
             let (name, values): (String, Bound<PyAny>) = column.extract()?;
             Ok((name, self::column(&values)?))
         });
-        Table::new(columns.collect::<PyResult<_>>()?).map(Self::Table).map_err(failure)
+        let columns = columns.collect::<PyResult<_>>()?;
+        pooled(object.py(), || Table::new(columns)).map(Self::Table)
     }
 }
 
@@ -115,11 +116,12 @@ impl<'l> Lent<'l> {
 
 /// Where the library reads the rows of an array: where they lie.
 #[pyfunction]
-pub(crate) fn address(array: PyReadonlyArray2<f32>) -> PyResult<usize> {
+pub(crate) fn address(py: Python, array: PyReadonlyArray2<f32>) -> PyResult<usize> {
     let lent = Lent::Array(array.as_array());
-    let encoder = lent.encoder(EncoderOptions::default()).map_err(failure)?;
-    let rows = lent.rows(&encoder).map_err(failure)?;
-    Ok(rows.batch(0..rows.n_rows()).dense.as_ptr().addr())
+    pooled(py, || {
+        let rows = lent.rows(&lent.encoder(EncoderOptions::default())?)?;
+        Ok(rows.batch(0..rows.n_rows()).dense.as_ptr().addr())
+    })
 }
 
 /// An embedded data set: for each part its columns by name (numbers, or text by places in a dictionary) and its labels.
@@ -128,16 +130,16 @@ pub(crate) fn dataset<'py>(
     py: Python<'py>,
     name: &str,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<&'static str>)> {
-    let found = match name {
-        "adult" => datasets::adult(),
-        "optdigits" => datasets::optdigits(),
+    let read: fn() -> easyllp::Result<Dataset> = match name {
+        "adult" => datasets::adult,
+        "optdigits" => datasets::optdigits,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "`{name}` is not a data set: choose one of adult, optdigits"
             )));
         }
-    }
-    .map_err(failure)?;
+    };
+    let found = pooled(py, read)?;
     let part = |part: Labelled| -> PyResult<Bound<'py, PyAny>> {
         let columns = PyDict::new(py);
         for (name, column) in part.table.columns() {

@@ -5,7 +5,7 @@ use crate::evaluation::named;
 use crate::failure::failure;
 use crate::features::Features;
 use crate::recipe::recipe;
-use crate::work::{Line, without_lock};
+use crate::work::{Line, pooled, without_lock};
 use easyllp::recipe::Doing;
 use easyllp::table::EncoderOptions;
 use easyllp::{Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress};
@@ -49,21 +49,20 @@ impl Model {
         recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
         let (max_vocabulary, hash_buckets) = encoding;
         let lent = features.lent();
-        let (encoder, fitted) = without_lock(py, n_threads, is_verbose, |line| {
+        let (encoder, fitted, held_out) = without_lock(py, n_threads, is_verbose, |line| {
             let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
             let rows = lent.rows(&encoder)?;
             let mut progress = Telling::begin(line);
             let fitted = recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))?;
-            Ok((encoder, fitted))
-        })?
-        .map_err(failure)?;
-        let held_out = fitted.held_out.as_ref().map(|held_out| {
-            let link = fitted.loss.training()?.link();
-            let predictions = Predictions::new(held_out.scores.view(), link)?;
-            let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
-            Ok(json!({ "figures": named(figures), "n_bags": held_out.bags.n_bags(), "log": held_out.log }))
-        });
-        let held_out = held_out.transpose().map_err(failure)?;
+            let held_out = fitted.held_out.as_ref().map(|held_out| {
+                let predictions = Predictions::new(held_out.scores.view(), fitted.loss.training()?.link())?;
+                let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
+                let n_bags = held_out.bags.n_bags();
+                Ok(json!({ "figures": named(figures), "n_bags": n_bags, "log": held_out.log }))
+            });
+            let held_out = held_out.transpose()?;
+            Ok((encoder, fitted, held_out))
+        })?;
         let outcome = json!({ "log": fitted.log, "held_out": held_out }).to_string();
         Ok((Self(recipe.model_file(fitted, &bags, encoder, classes, image)), outcome))
     }
@@ -157,6 +156,20 @@ impl Model {
         }
     }
 
+    /// The column that each dense feature comes from.
+    #[getter]
+    fn dense_columns(&self) -> Vec<String> {
+        let names = (0..).map_while(|place| self.0.encoder.dense_column(place));
+        names.map(str::to_owned).collect()
+    }
+
+    /// What a score says: `logit` or `identity`.
+    #[getter]
+    fn link(&self) -> PyResult<&'static str> {
+        let link = self.0.loss.training().map_err(failure)?.link();
+        Ok(if link == easyllp::Link::Identity { "identity" } else { "logit" })
+    }
+
     /// The score above which a row of a task of two classes is taken for class 1.
     #[getter]
     fn threshold(&self) -> PyResult<f64> {
@@ -180,7 +193,7 @@ impl Model {
         of: impl Fn(&easyllp::Rows) -> Result<Array2<T>, Error> + Sync,
     ) -> PyResult<Array2<T>> {
         let lent = features.lent();
-        py.detach(|| of(&lent.rows(&self.0.encoder)?)).map_err(failure)
+        pooled(py, || of(&lent.rows(&self.0.encoder)?))
     }
 }
 

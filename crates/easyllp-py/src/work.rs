@@ -1,9 +1,12 @@
 //! Long work: without Python's lock, on a thread of its own, while the caller's thread listens for Ctrl-C.
 
+use crate::failure::failure;
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long an interrupt may go unheard.
@@ -33,18 +36,53 @@ impl Line<'_> {
     }
 }
 
+/// The pool of this process, and the process whose it is.
+static POOL: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
+
+/// Runs work in a pool of so many threads, or in one of a thread a core that stays. A forked process has none of its parent's threads,
+/// and would wait for them forever: so it is never rayon's own pool that is used, but one that knows its process.
+pub(crate) fn in_pool<T: Send>(
+    n_threads: Option<usize>,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, rayon::ThreadPoolBuildError> {
+    if let Some(n_threads) = n_threads {
+        return Ok(rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?.install(work));
+    }
+    let process = std::process::id();
+    let mut kept = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let pool = match *kept {
+        Some((of_process, pool)) if of_process == process => pool,
+        _ => {
+            let pool: &'static ThreadPool = Box::leak(Box::new(rayon::ThreadPoolBuilder::new().build()?));
+            *kept = Some((process, pool));
+            pool
+        }
+    };
+    drop(kept);
+    Ok(pool.install(work))
+}
+
+/// Short work in the pool, without Python's lock.
+pub(crate) fn pooled<T: Send>(
+    py: Python,
+    work: impl FnOnce() -> Result<T, easyllp::Error> + Send,
+) -> PyResult<T> {
+    py.detach(|| in_pool(None, work)).map_err(no_threads)?.map_err(failure)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn no_threads(error: rayon::ThreadPoolBuildError) -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err(format!("cannot start threads: {error}"))
+}
+
 /// Does the work; what it says goes to `sys.stderr` if `is_verbose`. An interrupt is raised once the work has stopped, at its next
 /// look at the line.
 pub(crate) fn without_lock<T: Send>(
     py: Python,
     n_threads: Option<usize>,
     is_verbose: bool,
-    work: impl FnOnce(&Line) -> T + Send,
+    work: impl FnOnce(&Line) -> Result<T, easyllp::Error> + Send,
 ) -> PyResult<T> {
-    let pool = n_threads.map(|n_threads| rayon::ThreadPoolBuilder::new().num_threads(n_threads).build());
-    let pool = pool.transpose().map_err(|error| {
-        pyo3::exceptions::PyRuntimeError::new_err(format!("cannot start threads: {error}"))
-    })?;
     let stop = AtomicBool::new(false);
     let (lines, heard) = channel::<String>();
     let line = Line { stop: &stop, lines: is_verbose.then(|| lines.clone()) };
@@ -55,14 +93,12 @@ pub(crate) fn without_lock<T: Send>(
             // Its end hangs up the line, which wakes the listener.
             let worker = scope.spawn(move || {
                 let _until_done = lines;
-                match pool {
-                    Some(pool) => pool.install(|| work(&line)),
-                    None => work(&line),
-                }
+                in_pool(n_threads, || work(&line))
             });
             loop {
                 match heard.recv_timeout(LISTEN_EVERY) {
-                    Ok(said) => interrupt = interrupt.and(Python::attach(|py| write(py, &said))),
+                    // Progress that cannot be told is no reason to stop.
+                    Ok(said) => Python::attach(|py| write(py, &said)).unwrap_or_default(),
                     Err(RecvTimeoutError::Timeout) => {
                         interrupt = interrupt.and(Python::attach(listen));
                     }
@@ -77,9 +113,9 @@ pub(crate) fn without_lock<T: Send>(
     });
     interrupt?;
     // A panic is a bug, and told as one; the interpreter lives on.
-    done.map_err(|_| {
-        pyo3::exceptions::PyRuntimeError::new_err("easyllp panicked, which is a bug: please report it")
-    })
+    let panicked = "easyllp panicked, which is a bug: please report it";
+    let done = done.map_err(|_| pyo3::exceptions::PyRuntimeError::new_err(panicked))?;
+    done.map_err(no_threads)?.map_err(failure)
 }
 
 /// Fails if Ctrl-C, or whatever else has a handler in Python, was heard.

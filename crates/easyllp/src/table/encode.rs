@@ -16,8 +16,13 @@ use std::ops::Range;
 pub struct EncoderOptions {
     /// A column with more distinct values than this is hashed; at most [`HashedText::MOST_VALUES`].
     pub max_vocabulary: usize,
-    /// Into how many buckets; at least 1.
+    /// Into how many buckets; at least 1, at most [`MOST_BUCKETS`](Self::MOST_BUCKETS).
     pub hash_buckets: u32,
+}
+
+impl EncoderOptions {
+    /// The most buckets: a model has weights for each, and no memory holds those of a mistake.
+    pub const MOST_BUCKETS: u32 = 1 << 26;
 }
 
 impl Default for EncoderOptions {
@@ -95,8 +100,9 @@ pub struct Encoder {
 impl Encoder {
     /// Learns the encoding of every column.
     pub fn fit(table: &Table, options: EncoderOptions) -> Result<Self> {
-        if options.hash_buckets == 0 {
-            return Err(Error::Setting { name: "hash buckets", value: "0".into(), expected: "at least 1" });
+        if !(1..=EncoderOptions::MOST_BUCKETS).contains(&options.hash_buckets) {
+            let (name, value) = ("hash buckets", options.hash_buckets.to_string());
+            return Err(Error::Setting { name, value, expected: "from 1 to 67,108,864" });
         }
         if options.max_vocabulary > HashedText::MOST_VALUES {
             let (name, value) = ("values in a vocabulary", options.max_vocabulary.to_string());
