@@ -15,6 +15,7 @@ def draw(out, plot, **labels):
     figure, axes = pyplot.subplots(figsize=(6, 3.5), layout="constrained")
     plot(axes)
     axes.set(**labels)
-    figure.legend(loc="outside lower center", ncols=3)
+    entries = axes.get_legend_handles_labels()
+    figure.legend(*entries, loc="outside lower center", ncols=3 if len(entries[0]) <= 3 else 2)
     figure.savefig(out, metadata={"Date": None} if out.endswith(".svg") else None)
     print(f"figure: {out}")
