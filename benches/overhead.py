@@ -14,7 +14,7 @@ import numpy as np
 
 from easyllp import LLPClassifier, make_bags
 
-TURNS = 3
+TURNS = 5
 seconds = collections.defaultdict(lambda: {"Rust": [], "Python": []})
 with tempfile.TemporaryDirectory() as folder:
     for _ in range(TURNS):

@@ -369,7 +369,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             # Columns of an array have their names by the order that the table had; numbers may be missing as they were there.
             checked = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
             return [(name, np.ascontiguousarray(checked[:, place])) for place, name in enumerate(self.feature_names_in_)]
-        checked = validate_data(self, X, y, dtype=np.float32, order="C", accept_sparse="csr", reset=reset)
+        # Whether all is finite is seen to once, by the compiled part.
+        checked = validate_data(
+            self, X, y, dtype=np.float32, order="C", accept_sparse="csr", ensure_all_finite=False, reset=reset
+        )
         features = checked[0] if with_y else checked
         if hasattr(features, "toarray"):
             features = features.toarray()
