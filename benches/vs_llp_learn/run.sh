@@ -7,7 +7,7 @@ folder=${FOLDER:-target/vs_llp_learn}
 mkdir -p "$folder"
 if [ -z "${PEER:-}" ]; then
     PEER=$folder/peer
-    [ -d "$PEER" ] || { python3 -m venv "$PEER" && "$PEER/bin/pip" install --quiet llp-learn; }
+    [ -d "$PEER" ] || { python3 -m venv "$PEER" && "$PEER/bin/pip" install --quiet llp-learn torchvision; }
 fi
 if [ -z "${OURS:-}" ]; then
     OURS=$folder/ours
