@@ -45,7 +45,8 @@ test-python:
 	$(ENVIRONMENT)/bin/mypy
 	cd target && python/bin/python -m mypy.stubtest easyllp._easyllp
 
-# What needs a framework, in the environment of `test-python`: adapters with their docstrings, and the examples.
+# What needs a framework, in the environment of `test-python`: adapters with their docstrings, and the examples, two of which need
+# `easyllp datasets get mnist` first.
 test-extras:
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check torch jax keras matplotlib
 	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests/test_torch.py
