@@ -18,7 +18,6 @@
 
 use super::BagObjective;
 use crate::bags::{Bags, Noise};
-use crate::link::Link;
 use crate::loss::{log_sum_exp, sigmoid, softplus};
 use ndarray::{ArrayView2, ArrayViewMut2};
 
@@ -55,32 +54,40 @@ impl BagObjective for CountLikelihood<'_> {
             derivative.iter_mut().zip(slopes).for_each(|(out, slope)| *out = slope as f32);
             return loss;
         }
-        // Log odds of each class against the rest; their slopes go back through the softmax.
-        let mut probabilities = vec![0.0; n_rows * n_scores];
-        for (row, line) in scores.rows().into_iter().zip(probabilities.chunks_exact_mut(n_scores)) {
-            let row: Vec<f64> = row.iter().map(|&score| f64::from(score)).collect();
-            Link::Logit.probabilities(&row, line).expect("log odds are probabilities");
+        // Log odds of each class against the rest; their slopes go back through the softmax. The rest is added up, not taken from one:
+        // next to a class that is all but certain nothing would be left of it.
+        let mut odds = vec![0.0; n_rows * n_scores];
+        let mut weights = odds.clone();
+        let mut rests = odds.clone();
+        for (row, scores) in scores.rows().into_iter().enumerate() {
+            let line = row * n_scores..(row + 1) * n_scores;
+            let largest = scores.fold(f32::NEG_INFINITY, |largest, &score| largest.max(score));
+            let off = |class: usize| f64::from(scores[class]) - f64::from(largest);
+            (0..n_scores).for_each(|class| weights[line.start + class] = off(class).exp());
+            for class in 0..n_scores {
+                let others = weights[line.clone()].iter().enumerate().filter(|(other, _)| *other != class);
+                let rest = others.map(|(_, weight)| weight).sum::<f64>().max(f64::MIN_POSITIVE);
+                rests[line.start + class] = rest;
+                odds[line.start + class] = off(class) - rest.ln();
+            }
         }
         let mut loss = 0.0;
         let mut of_odds = vec![0.0; n_rows * n_scores];
         for class in 0..n_scores {
-            let odds: Vec<f64> = probabilities
-                .chunks_exact(n_scores)
-                .map(|line| (line[class].max(1e-300) / (1.0 - line[class]).max(1e-300)).ln())
-                .collect();
+            let odds: Vec<f64> = odds.iter().skip(class).step_by(n_scores).copied().collect();
             let (of_class, slopes) = of_count(&odds, counts[class], noise);
             loss += of_class;
             for (line, slope) in of_odds.chunks_exact_mut(n_scores).zip(slopes) {
                 line[class] = slope;
             }
         }
-        let lines = probabilities.chunks_exact(n_scores).zip(of_odds.chunks_exact(n_scores));
-        for (mut out, (q, slopes)) in derivative.rows_mut().into_iter().zip(lines) {
-            // d log odds_c / d score_d is 1 for d = c, and −q_d/(1 − q_c) else.
+        for (row, mut out) in derivative.rows_mut().into_iter().enumerate() {
+            let line = row * n_scores..(row + 1) * n_scores;
+            let (weights, rests, slopes) = (&weights[line.clone()], &rests[line.clone()], &of_odds[line]);
+            // d log odds_c / d score_d is 1 for d = c, and else less the share of d in what is not c.
             for (class, out) in out.iter_mut().enumerate() {
                 let others = (0..n_scores).filter(|&other| other != class);
-                let spread: f64 =
-                    others.map(|other| slopes[other] * q[class] / (1.0 - q[other]).max(1e-300)).sum();
+                let spread: f64 = others.map(|other| slopes[other] * weights[class] / rests[other]).sum();
                 *out = (slopes[class] - spread) as f32;
             }
         }
@@ -336,6 +343,29 @@ mod tests {
     }
 
     /// Just above V = 25 the approximation is within a few per mille of the exact likelihood, and its slopes too.
+    /// A class that is certain to the last digit leaves shares among the others all the same.
+    #[test]
+    fn certain_classes_have_finite_slopes() {
+        let scores = ndarray::array![[60.0_f32, 1.0, 0.0], [-2.0, 90.0, 3.0], [0.5, 0.25, -1000.0]];
+        let partition = crate::Partition::new(3, [[0, 1, 2]]).unwrap();
+        let bags = Bags::from_labels(partition, &[1, 0, 2], 3).unwrap();
+        let objective = CountLikelihood::new(&bags);
+        let mut slopes = ndarray::Array2::zeros((3, 3));
+        let loss = objective.bag(0, scores.view(), slopes.view_mut());
+        assert!(loss.is_finite());
+        let mut ignored = slopes.clone();
+        for ((row, class), &slope) in slopes.indexed_iter() {
+            assert!(slope.is_finite() && slope.abs() <= 3.0, "{slopes}");
+            let mut at = |step: f32| {
+                let mut scores = scores.clone();
+                scores[[row, class]] += step;
+                objective.bag(0, scores.view(), ignored.view_mut())
+            };
+            let difference = (at(0.25) - at(-0.25)) / 0.5;
+            assert!((difference - f64::from(slope)).abs() < 0.02, "{row}, {class}: {difference} and {slope}");
+        }
+    }
+
     #[test]
     fn the_approximation_takes_over_smoothly() {
         let odds: Vec<f64> = (0..160).map(|row| 1.5 * (0.7 * f64::from(row)).sin() - 0.3).collect();
