@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from easyllp._bags import from_proportions
+from easyllp._evaluation import HIGHER_IS_BETTER, bag_metric
+
 Floats = npt.NDArray[np.float64]
 
 # A curvature of zero would make a leaf's value infinite.
 LEAST_CURVATURE = 1e-6
-
-HIGHER_IS_BETTER = {
-    **dict.fromkeys(("brier", "log_loss", "error"), False),
-    **dict.fromkeys(("accuracy", "auc", "balanced_accuracy"), True),
-}
 
 
 def probabilities(scores: Any) -> Floats:
@@ -110,8 +108,6 @@ class BagMetric:
             raise ValueError(f"unknown metric {name!r}: expected one of {', '.join(HIGHER_IS_BETTER)}")
         if link not in ("logit", "identity"):
             raise ValueError(f"unknown link {link!r}: expected 'logit' for raw scores, or 'identity' for probabilities")
-        from easyllp._bags import from_proportions
-
         checked = from_proportions(y, bags)
         self.__name__ = name
         self.y = checked.labels
@@ -121,8 +117,6 @@ class BagMetric:
 
     def value(self, scores: Any) -> float:
         """The figure, from scores in the order of the bags' rows."""
-        from easyllp._evaluation import bag_metric
-
         scores = np.asarray(scores, dtype=np.float64)
         if len(scores) != len(self.y):
             raise ValueError(

@@ -17,7 +17,11 @@ from easyllp._targets import counts_of
 #: A probability this close to 0 or 1 is taken for it: the logarithm of less would let one row decide.
 _LEAST = 1e-12
 
-_BETTER_IF_LOWER = {"log_loss", "brier", "error"}
+#: The figures that have a name, and whether the better one is the higher.
+HIGHER_IS_BETTER = {
+    **dict.fromkeys(("brier", "log_loss", "error"), False),
+    **dict.fromkeys(("accuracy", "auc", "balanced_accuracy"), True),
+}
 
 
 class Estimate(NamedTuple):
@@ -283,10 +287,10 @@ def bag_scorer(name: str) -> Any:
     """
     from sklearn.metrics import make_scorer
 
-    if name not in {*_BETTER_IF_LOWER, "accuracy", "auc", "balanced_accuracy"}:
+    if name not in HIGHER_IS_BETTER:
         bag_metric(name, [0.5, 0.5], [0, 1])  # says which there are
     scorer = make_scorer(
-        _BagFigure(name), greater_is_better=name not in _BETTER_IF_LOWER, response_method="predict_proba"
+        _BagFigure(name), greater_is_better=HIGHER_IS_BETTER[name], response_method="predict_proba"
     )
     import sklearn
 

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from easyllp._boosting import HIGHER_IS_BETTER, BagMetric, Objective, probabilities
+from easyllp._boosting import BagMetric, Objective, probabilities
+from easyllp._evaluation import HIGHER_IS_BETTER
 
 __all__ = ["metric", "objective", "probabilities"]
 

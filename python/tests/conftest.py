@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes more than a few seconds")
-
-
 @pytest.fixture
 def task() -> tuple[np.ndarray, np.ndarray]:
     """Four hundred rows of three features, and labels that a line through the first two tells apart nearly always."""
