@@ -109,6 +109,8 @@ pub enum Error {
     NoSuchBag { bag: usize, n_bags: usize },
     #[error("row {row} is in bag {first} and again in bag {second}: a row belongs to one bag")]
     RowTwice { row: u32, first: usize, second: usize },
+    #[error("task {task} has other bags than task 0: tasks side by side have the same")]
+    BagsDiffer { task: usize },
     #[error("a task of {n_classes} classes: at least 2 are needed")]
     TooFewClasses { n_classes: usize },
     #[error("a task of {n_classes} classes: at most {limit} are served")]

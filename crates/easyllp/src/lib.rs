@@ -115,7 +115,9 @@ pub use predictions::Predictions;
 pub use prior::LabelPrior;
 pub use recipe::Recipe;
 pub use rows::{RowBatch, RowBuffer, Rows};
-pub use train::{Best, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
+pub use train::{
+    Best, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer, Way,
+};
 
 /// The README's example is run with the documentation's.
 #[cfg(doctest)]

@@ -32,6 +32,7 @@ mod naive;
 mod named;
 mod proportion_matching;
 mod rebagged;
+mod side_by_side;
 
 pub use alternating_mean_map::AlternatingMeanMap;
 pub use count_likelihood::CountLikelihood;
@@ -47,10 +48,12 @@ pub use naive::Naive;
 pub use named::{About, Batches, MethodName, MethodOptions, Serves};
 pub use proportion_matching::{Distance, ProportionMatching};
 pub use rebagged::Rebagged;
+pub use side_by_side::SideBySide;
 
 pub(crate) use rebagged::check_labelled;
 
 use crate::bags::Bags;
+use crate::classes::n_columns;
 use crate::correction::Targets;
 use crate::error::Result;
 use ndarray::{ArrayView2, ArrayViewMut2};
@@ -80,6 +83,11 @@ pub trait TargetRule {
 pub trait BagObjective: Send + Sync {
     /// The bags that are trained on.
     fn bags(&self) -> &Bags;
+
+    /// How many scores of a row it judges.
+    fn n_scores(&self) -> usize {
+        n_columns(self.bags().n_classes())
+    }
 
     /// Forgets what an earlier training left.
     fn start(&mut self) {}

@@ -4,21 +4,19 @@ mod alternate;
 mod by_bag;
 mod columns;
 mod full_batch;
+mod lesson;
 mod minibatch;
 mod one_pass;
 
 pub use columns::{Best, ColumnsLog};
+pub use lesson::{Lesson, Way};
 
 use crate::bags::Bags;
 use crate::classes::n_columns;
-use crate::correction::{Correction, Targets};
+use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
 use crate::loss::TrainingLoss;
-use crate::method::{
-    AlternatingMeanMap, BagObjective, Batches, CountLikelihood, DebiasedSquare, EasyLlp, EasyLlpByBag,
-    LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, MethodName, MethodOptions, Naive, ProportionMatching,
-    Rebagged, TargetRule, check_labelled,
-};
+use crate::method::{BagObjective, TargetRule};
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::{Adam, AdamState, Lbfgs, Sgd};
 use crate::prior::LabelPrior;
@@ -172,19 +170,6 @@ impl<'j, M> BestSoFar<'j, M> {
     }
 }
 
-/// What is to be learnt, and by which method.
-#[derive(Clone)]
-pub struct Lesson<'l> {
-    /// The method.
-    pub method: MethodName,
-    /// What the method leaves open; what it does not know of is not looked at.
-    pub options: MethodOptions,
-    /// The bags to learn from.
-    pub bags: &'l Bags,
-    /// The loss of rows. A method that judges bags has its own, but asks for scores that are log odds.
-    pub loss: &'l dyn TrainingLoss,
-}
-
 impl Trainer {
     /// Trains until the optimiser is done.
     pub fn fit<M: Model>(
@@ -271,7 +256,7 @@ impl Trainer {
         let bags = objective.bags();
         model.check(rows)?;
         check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
-        check_length("scores of the model", n_columns(bags.n_classes()), model.n_scores())?;
+        check_length("scores of the model", objective.n_scores(), model.n_scores())?;
         check_members(&bags.rows(), rows.n_rows())?;
         let aim = Aim::Bags(objective);
         if let Some(judge) = judge {
@@ -350,32 +335,17 @@ impl Trainer {
     ) -> Result<TrainLog> {
         let &Lesson { method, ref options, bags, loss } = lesson;
         method.check(model.as_linear_mut().is_some(), loss)?;
-        let correction = || options.correction.clone();
-        match method {
-            MethodName::Event => {
-                check_labelled(method.as_str(), bags)?;
-                self.fit_rule(model, rows, &mut Naive::new(bags), loss, watch, judge)
+        match (lesson.way(rows, self.seed)?, judge) {
+            (Way::Rows(mut rule), Some(judge)) => {
+                self.fit_judged(model, rows, &mut *rule, loss, watch, judge)
             }
-            MethodName::Naive => self.fit_rule(model, rows, &mut Naive::new(bags), loss, watch, judge),
-            MethodName::EasyLlp => match (options.rebag, options.batches) {
-                (Some(size), _) => {
-                    let mut rule = Rebagged::new(bags, size, correction(), self.seed)?;
-                    self.fit_rule(model, rows, &mut rule, loss, watch, judge)
-                }
-                (None, Batches::Rows) => {
-                    let mut rule = EasyLlp::with(bags, correction(), options.draw);
-                    self.fit_rule(model, rows, &mut rule, loss, watch, judge)
-                }
-                (None, Batches::Bags) => {
-                    let mut objective = EasyLlpByBag::new(bags, &options.correction, loss)?;
-                    self.fit_bags(model, rows, &mut objective, watch, judge)
-                }
-            },
-            MethodName::EasyLlpSgd => {
-                let prior = match &options.correction {
-                    Correction::Paper(prior) => prior.clone(),
-                    _ => LabelPrior::pooled(bags),
-                };
+            (Way::Rows(mut rule), None) => self.fit_watched(model, rows, &mut *rule, loss, watch),
+            (Way::Bags(mut objective), judge) => self.fit_bags(model, rows, &mut *objective, watch, judge),
+            (Way::InTurn(alternation), judge) => {
+                let (optimizer, rounds) = (&self.optimizer, options.rounds);
+                alternate::fit(optimizer, self.seed, model, rows, &*alternation, rounds, loss, watch, judge)
+            }
+            (Way::OnePass(prior), judge) => {
                 let linear = model.as_linear_mut().ok_or(Error::LinearOnly { method: method.as_str() })?;
                 let mut log = self.fit_one_pass(linear, rows, bags, &prior, loss, watch)?;
                 if let Some(judge) = judge {
@@ -383,63 +353,6 @@ impl Trainer {
                 }
                 Ok(log)
             }
-            MethodName::MeanMap => {
-                let mut rule = MeanMap::with_ridge(bags, options.ridge)?;
-                self.fit_rule(model, rows, &mut rule, loss, watch, judge)
-            }
-            MethodName::LaplacianMeanMap => {
-                let mut rule = LaplacianMeanMap::new(bags, rows, options.smoothness)?;
-                self.fit_rule(model, rows, &mut rule, loss, watch, judge)
-            }
-            MethodName::LabelGeneration => {
-                let mut objective = LabelGeneration::new(bags, options.epsilon)?;
-                self.fit_bags(model, rows, &mut objective, watch, judge)
-            }
-            MethodName::ProportionMatching => {
-                let mut objective = ProportionMatching::new(bags, options.distance);
-                self.fit_bags(model, rows, &mut objective, watch, judge)
-            }
-            MethodName::DebiasedSquare => {
-                self.fit_bags(model, rows, &mut DebiasedSquare::new(bags), watch, judge)
-            }
-            MethodName::CountLikelihood => {
-                self.fit_bags(model, rows, &mut CountLikelihood::new(bags), watch, judge)
-            }
-            MethodName::AlternatingMeanMap => {
-                let alternation = AlternatingMeanMap::new(bags, MeanMap::with_ridge(bags, options.ridge)?);
-                let (optimizer, rounds) = (&self.optimizer, options.rounds);
-                alternate::fit(optimizer, self.seed, model, rows, &alternation, rounds, loss, watch, judge)
-            }
-            MethodName::LlpEm => {
-                let (optimizer, rounds) = (&self.optimizer, options.rounds);
-                alternate::fit(
-                    optimizer,
-                    self.seed,
-                    model,
-                    rows,
-                    &LlpEm::new(bags),
-                    rounds,
-                    loss,
-                    watch,
-                    judge,
-                )
-            }
-        }
-    }
-
-    /// Trains on targets, with a judge or without.
-    fn fit_rule<M: Model + Clone>(
-        &self,
-        model: &mut M,
-        rows: &Rows,
-        rule: &mut dyn TargetRule,
-        loss: &dyn TrainingLoss,
-        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-        judge: Option<Judge<M>>,
-    ) -> Result<TrainLog> {
-        match judge {
-            Some(judge) => self.fit_judged(model, rows, rule, loss, watch, judge),
-            None => self.fit_watched(model, rows, rule, loss, watch),
         }
     }
 
