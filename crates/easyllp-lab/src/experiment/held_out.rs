@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use easyllp::{Bags, Estimator, Link, Noise, Partition, Predictions};
-use ndarray::Array2;
+use ndarray::ArrayView2;
 
 /// Bags over rows that are counted anew.
 pub(super) struct HeldOut {
@@ -26,8 +26,8 @@ impl HeldOut {
     }
 
     /// The Brier score of scores, one for each of the rows.
-    pub(super) fn brier(&self, scores: &Array2<f32>, link: Link) -> easyllp::Result<f64> {
-        Ok(Estimator::new(&self.bags)?.brier(&Predictions::new(scores.view(), link)?)?.value)
+    pub(super) fn brier(&self, scores: ArrayView2<f32>, link: Link) -> easyllp::Result<f64> {
+        Ok(Estimator::new(&self.bags)?.brier(&Predictions::new(scores, link)?)?.value)
     }
 }
 
@@ -35,6 +35,7 @@ impl HeldOut {
 mod tests {
     use super::*;
     use easyllp::bagging::{self, Sizes};
+    use ndarray::Array2;
 
     #[test]
     fn it_is_the_score_of_the_bags_among_all_rows() {
@@ -49,6 +50,6 @@ mod tests {
         let apart = HeldOut::new(&held_out).unwrap();
         let of_rows = apart.rows.iter().map(|&row| scores[[row as usize, 0]]).collect();
         let of_rows = Array2::from_shape_vec((apart.rows.len(), 1), of_rows).unwrap();
-        assert!((apart.brier(&of_rows, Link::Logit).unwrap() - expected.value).abs() < 1e-12);
+        assert!((apart.brier(of_rows.view(), Link::Logit).unwrap() - expected.value).abs() < 1e-12);
     }
 }

@@ -5,12 +5,8 @@ use crate::error::Result;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::{EasyLlp, MeanMap, Naive};
-use easyllp::{
-    LinearColumns, LinearModel, Link, LossName, MethodName, Model, Predictions, TargetRule, metrics,
-};
-use ndarray::{Array2, s};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use easyllp::{LinearColumns, LinearModel, Link, LossName, MethodName, Model, TargetRule};
+use ndarray::{Array2, Axis, s};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -20,8 +16,7 @@ const COLUMNS: usize = 256;
 /// Whether a method's models can be columns of a matrix: linear ones over numbers, told a target for each row.
 pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
     let by_rows = [MethodName::Event, MethodName::EasyLlp, MethodName::Naive, MethodName::MeanMap];
-    let is_linear = setting.accuracy.model == "linear" && setting.data.train.n_fields() == 0;
-    is_linear && !setting.accuracy.rebag && by_rows.contains(&method)
+    setting.is_linear() && !setting.accuracy.rebag && by_rows.contains(&method)
 }
 
 /// Some replicas of all tasks, by some methods, in bags of one size.
@@ -62,18 +57,18 @@ impl<'d> Pass<'d> {
 
     fn cell(self) -> Cell<'d> {
         let Self { setting, methods, size, replicas } = &self;
-        let names = |names: Vec<&str>| names.join(" + ");
-        let methods_named = names(methods.iter().map(|method| method.as_str()).collect());
-        let tasks_named = names(setting.tasks.iter().map(|task| task.name.as_str()).collect());
+        let methods_named: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+        let methods_named = methods_named.join(" + ");
         let n_models = setting.tasks.len() * methods.len() * replicas.len();
         Cell {
             key: format!(
-                "{}, {methods_named}, {tasks_named}, {size} rows, replicas {replicas:?}",
-                setting.key()
+                "{}, {methods_named}, {}, {size} rows, replicas {replicas:?}",
+                setting.key(),
+                setting.tasks_named(),
             ),
             band: format!("{}, {methods_named}, {size} rows", setting.key()),
             // One of many costs a tenth of a model alone.
-            cost: 0.1 * (n_models * setting.accuracy.epochs * setting.data.train.n_rows()) as f64,
+            cost: 0.1 * n_models as f64 * setting.rows_in_all(),
             is_wide: true,
             work: Box::new(move |tell| self.train(tell)),
         }
@@ -99,8 +94,10 @@ impl<'d> Pass<'d> {
                     // Of bags of one these are the labels.
                     _ => Box::new(EasyLlp::new(bags)),
                 });
-                let start = format!("{}, {}, replica {replica}", task.name, method.as_str());
-                models.push(self.start(setting.seed_of(&start))?);
+                let mut model = LinearModel::for_rows(&data.train, 2)?;
+                let start = setting.start(task, method, *replica).insert_axis(Axis(1));
+                model.parameters_mut().blocks_mut()[0].set(start.view())?;
+                models.push(model);
             }
         }
         let mut courses = vec![Course::default(); columns.len()];
@@ -137,27 +134,14 @@ impl<'d> Pass<'d> {
         let of_train =
             if needs_bags { models.scores(&data.train)? } else { Array2::zeros((0, columns.len())) };
         let judge = |(place, (column, course)): (usize, (&Column, &mut Course))| {
-            let scores = Predictions::new(of_test.slice(s![.., place..=place]), link)?;
-            course.accuracies.push(metrics::accuracy(&scores, &column.task.test)?);
-            if let Some(held_out) = column.held_out {
+            let of_bags = column.held_out.map(|held_out| {
                 let score = |(row, _)| of_train[[held_out.rows[row] as usize, place]];
-                let scores = Array2::from_shape_fn((held_out.rows.len(), 1), score);
-                course.briers.push(held_out.brier(&scores, link)?);
-            }
+                Array2::from_shape_fn((held_out.rows.len(), 1), score)
+            });
+            let judged = column.held_out.zip(of_bags.as_ref().map(|scores| scores.view()));
+            course.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
             Ok(())
         };
         columns.par_iter().zip(courses).enumerate().try_for_each(judge)
-    }
-
-    /// A model whose weights are drawn evenly from ±1/√D.
-    fn start(&self, seed: u64) -> Result<LinearModel> {
-        let rows = &self.setting.data.train;
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut model = LinearModel::for_rows(rows, 2)?;
-        let reach = 1.0 / (rows.n_dense() as f32).sqrt();
-        let weights = &mut model.parameters_mut().blocks_mut()[0];
-        let drawn = Array2::from_shape_simple_fn(weights.values().dim(), || rng.random_range(-reach..reach));
-        weights.set(drawn.view())?;
-        Ok(model)
     }
 }

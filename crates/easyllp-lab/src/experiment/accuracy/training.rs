@@ -1,14 +1,10 @@
 //! One model at a time, by any method.
 
-use super::{Course, Setting};
+use super::{Course, Setting, told};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
-use easyllp::{
-    AnyModel, Judge, Lesson, LossName, MethodName, MethodOptions, Model, ModelName, Predictions, Progress,
-    metrics,
-};
-use std::ops::ControlFlow;
+use easyllp::{AnyModel, Judge, Lesson, LossName, MethodName, MethodOptions, Model, ModelName};
 use std::sync::Arc;
 
 /// A training.
@@ -30,7 +26,7 @@ impl<'d> Training<'d> {
         Cell {
             key: format!("{band}, replica {replica}"),
             band,
-            cost: of_model * (setting.accuracy.epochs * setting.data.train.n_rows()) as f64,
+            cost: of_model * setting.rows_in_all(),
             is_wide: false,
             work: Box::new(move |tell| self.train(tell)),
         }
@@ -43,32 +39,19 @@ impl<'d> Training<'d> {
         let rebag = (accuracy.rebag && *method == MethodName::EasyLlp).then_some(*size);
         let partition = setting.partition(*replica, if rebag.is_some() { 1 } else { *size })?;
         let (bags, held_out) = setting.deal(&partition, task, *replica)?;
-        let judges = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
+        let apart = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
         let loss = LossName::Logistic.training()?;
         let mut course = Course::default();
         let mut figure = |model: &AnyModel| {
-            let scores = model.scores(&data.test)?;
-            let predictions = Predictions::new(scores.view(), loss.link())?;
-            course.accuracies.push(metrics::accuracy(&predictions, &task.test)?);
-            let Some((rows, held_out)) = &judges else { return Ok(0.0) };
-            let brier = held_out.brier(&model.scores(rows)?, loss.link())?;
-            course.briers.push(brier);
-            Ok(brier)
+            let of_bags = apart.as_ref().map(|(rows, _)| model.scores(rows)).transpose()?;
+            let judged = apart.as_ref().zip(of_bags.as_ref());
+            let judged = judged.map(|((_, held_out), scores)| (held_out, scores.view()));
+            let figure = course.see(task, model.scores(&data.test)?.view(), judged, loss.link())?;
+            Ok(figure.unwrap_or(0.0))
         };
         let judge = Judge { figure: &mut figure, patience: accuracy.epochs, smoothing: 1 };
-        let (mut is_over, mut done) = (false, 0);
-        let mut watch = |progress: Progress| {
-            if let Progress::Batch { rows_done, .. } = progress {
-                // A new round counts from 0.
-                let new = rows_done.checked_sub(done).unwrap_or(rows_done);
-                done = rows_done;
-                if tell(new as u64).is_break() {
-                    is_over = true;
-                    return ControlFlow::Break(());
-                }
-            }
-            ControlFlow::Continue(())
-        };
+        let mut is_over = false;
+        let mut watch = told(tell, 1, &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {}", task.name, method.as_str()));
         let mut model = accuracy.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
         // Methods that go by rounds go one in a round of Adam's.
@@ -77,6 +60,7 @@ impl<'d> Training<'d> {
         let lesson = Lesson { method: *method, options, bags: &bags, loss };
         let trainer = setting.trainer(if by_rounds { 1 } else { accuracy.epochs }, seed);
         trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge))?;
+        drop(watch);
         Ok((!is_over).then(|| course.points(&task.name, *method, *size, *replica)))
     }
 }

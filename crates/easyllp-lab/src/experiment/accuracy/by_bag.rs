@@ -1,0 +1,110 @@
+//! Linear models of all tasks of a replica, by a method that judges whole bags: their bags are the same, so that they are columns of one
+//! matrix, too.
+
+use super::{Course, Setting, told};
+use crate::error::Result;
+use crate::point::Point;
+use crate::runner::{Cell, Tell};
+use easyllp::method::SideBySide;
+use easyllp::{Judge, Lesson, LinearModel, LossName, MethodName, MethodOptions, Model, Way};
+use ndarray::{Array2, s};
+use std::sync::Arc;
+
+/// All tasks of a replica.
+pub(super) struct ByBag<'d> {
+    setting: Arc<Setting<'d>>,
+    method: MethodName,
+    size: usize,
+    replica: u32,
+}
+
+/// Whether a method's models can be columns: linear ones over numbers, that whole bags judge. Two tasks cannot: a linear model of two
+/// classes has one score.
+pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
+    let by_bags = [
+        MethodName::LabelGeneration,
+        MethodName::ProportionMatching,
+        MethodName::DebiasedSquare,
+        MethodName::CountLikelihood,
+    ];
+    setting.is_linear() && setting.tasks.len() > 2 && by_bags.contains(&method)
+}
+
+impl<'d> ByBag<'d> {
+    /// The trainings that it takes for a method.
+    pub(super) fn all(setting: &Arc<Setting<'d>>, method: MethodName, replica: u32) -> Vec<Cell<'d>> {
+        let of_size = |&size| Self { setting: Arc::clone(setting), method, size, replica }.cell();
+        setting.accuracy.sizes_for(method).iter().map(of_size).collect()
+    }
+
+    fn cell(self) -> Cell<'d> {
+        let Self { setting, method, size, replica } = &self;
+        let band = format!("{}, {}, {}, {size} rows", setting.key(), method.as_str(), setting.tasks_named());
+        Cell {
+            key: format!("{band}, replica {replica}"),
+            band,
+            // A column more costs a tenth of a model alone.
+            cost: (1.0 + 0.1 * setting.tasks.len() as f64) * setting.rows_in_all(),
+            is_wide: false,
+            work: Box::new(move |tell| self.train(tell)),
+        }
+    }
+
+    fn train(&self, tell: &Tell) -> Result<Option<Vec<Point>>> {
+        let Self { setting, method, size, replica } = self;
+        let (data, tasks) = (setting.data, &setting.tasks);
+        let partition = setting.partition(*replica, *size)?;
+        let deal = |task| setting.deal(&partition, task, *replica);
+        let dealt = tasks.iter().map(deal).collect::<Result<Vec<_>>>()?;
+        let loss = LossName::Logistic.training()?;
+        let mut objectives = Vec::new();
+        for (bags, _) in &dealt {
+            let lesson = Lesson { method: *method, options: MethodOptions::default(), bags, loss };
+            if let Way::Bags(objective) = lesson.way(&data.train, 0)? {
+                objectives.push(objective);
+            }
+        }
+        let rows_held_out = dealt[0].1.as_ref().map(|held_out| data.train.select(&held_out.rows));
+        let mut courses = vec![Course::default(); tasks.len()];
+        let mut figure = |model: &LinearModel| {
+            let of_test = model.scores(&data.test)?;
+            let of_bags = rows_held_out.as_ref().map(|rows| model.scores(rows)).transpose()?;
+            for (place, ((task, (_, held_out)), course)) in
+                tasks.iter().zip(&dealt).zip(&mut courses).enumerate()
+            {
+                let column = s![.., place..=place];
+                let judged = held_out.as_ref().zip(of_bags.as_ref());
+                let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(column)));
+                course.see(task, of_test.slice(column), judged, loss.link())?;
+            }
+            // Every round counts; none is gone back to.
+            Ok(0.0)
+        };
+        let judge = Judge { figure: &mut figure, patience: setting.accuracy.epochs, smoothing: 1 };
+        let mut is_over = false;
+        let mut watch = told(tell, tasks.len(), &mut is_over);
+        let seed = setting.seed_of(&format!("replica {replica}, {}, {size} rows", method.as_str()));
+        let mut model = self.start()?;
+        let mut objective = SideBySide::new(objectives)?;
+        let trainer = setting.trainer(setting.accuracy.epochs, seed);
+        trainer.fit_bags(&mut model, &data.train, &mut objective, &mut watch, Some(judge))?;
+        drop(watch);
+        let points = tasks
+            .iter()
+            .zip(&courses)
+            .flat_map(|(task, course)| course.points(&task.name, *method, *size, *replica));
+        Ok((!is_over).then(|| points.collect()))
+    }
+
+    /// The models before training, each as it would be alone.
+    fn start(&self) -> Result<LinearModel> {
+        let Self { setting, method, replica, .. } = self;
+        let mut model = LinearModel::for_rows(&setting.data.train, setting.tasks.len())?;
+        let mut weights = Array2::zeros(model.weights().dim());
+        for (mut column, task) in weights.columns_mut().into_iter().zip(&setting.tasks) {
+            column.assign(&setting.start(task, *method, *replica));
+        }
+        model.parameters_mut().blocks_mut()[0].set(weights.view())?;
+        Ok(model)
+    }
+}
