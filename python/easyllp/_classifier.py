@@ -456,11 +456,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Where to write it, too.
         """
         check_is_fitted(self)
-        onnx = self._model.to_onnx()
-        if path is not None:
-            with open(path, "wb") as file:
-                file.write(onnx)
-        return onnx
+        return self._model.to_onnx(None if path is None else os.fspath(path))
 
     @property
     def coef_(self) -> npt.NDArray[np.float32]:

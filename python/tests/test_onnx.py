@@ -310,6 +310,8 @@ def test_tables_of_the_package(task, tmp_path):
     rows.loc[3, "a"] = np.nan
     model = easyllp.LLPClassifier(model="embedding:2,mlp:4", epochs=3, loss="squared").fit(rows, y)
     model.to_onnx(tmp_path / "model.onnx")
+    with pytest.raises(OSError, match="cannot write"):
+        model.to_onnx(tmp_path / "no-such-folder" / "model.onnx")
     inputs = {"a": rows[["a"]].to_numpy(dtype=np.float64), "b": rows[["b"]].to_numpy(dtype=object)}
     _, probabilities, _ = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, inputs)
     np.testing.assert_allclose(probabilities, model.predict_proba(rows), atol=1e-6)

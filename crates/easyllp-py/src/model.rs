@@ -89,8 +89,14 @@ impl Model {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
-    fn to_onnx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.to_onnx().map_err(failure)?))
+    /// The bytes, which are written to a file, too, if one is named.
+    #[pyo3(signature = (path=None))]
+    fn to_onnx<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyBytes>> {
+        let onnx = self.0.to_onnx().map_err(failure)?;
+        if let Some(path) = path {
+            easyllp::write_whole(&path, &onnx).map_err(failure)?;
+        }
+        Ok(PyBytes::new(py, &onnx))
     }
 
     /// Scores as the model gives them: one column for two classes, else one a class.
