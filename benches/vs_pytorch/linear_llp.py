@@ -28,7 +28,7 @@ def part(name):
     return torch.from_numpy(pixels), idx(f"{name}-labels-idx1-ubyte") % 2
 
 
-def best_accuracy(train, test, size, seed):
+def best_accuracy(train, test, size, seed, epochs=EPOCHS):
     (rows, labels), (test_rows, test_labels) = train, test
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[: len(order) // size * size]
@@ -40,7 +40,7 @@ def best_accuracy(train, test, size, seed):
     model = torch.nn.Linear(784, 1)
     adam = torch.optim.Adam(model.parameters(), lr=STEP)
     best = 0.0
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         for batch in torch.randperm(len(rows)).split(BATCH):
             scores = model(rows[batch])[:, 0]
             loss = (torch.nn.functional.softplus(scores) - targets[batch] * scores).mean()
@@ -62,4 +62,5 @@ def main():
         print(f"k = {size}: {np.mean(found):.4f} ± {np.std(found, ddof=min(1, len(found) - 1)):.4f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
