@@ -242,7 +242,7 @@ def write_images(folder, images, labels):
     ("layers", "shape", "n_classes", "loss"),
     [
         ("conv3x4 relu pool2 fc8 relu", (1, 8, 8), 2, "logistic"),
-        ("conv3x4:same relu pool2 conv2x5:same tanh avgpool2 dropout0.2 fc6 gelu fc5 gelu", (3, 8, 9), 3, "softmax"),
+        ("conv3x4:same relu pool2 conv2x5:same tanh avgpool2 dropout0.2 fc6 gelu dropout0.1 fc5 tanh", (3, 8, 9), 3, "softmax"),
         ("conv4x6:same:stride2 gelu pool3:stride1", (2, 9, 8), 3, "squared"),
         ("avgpool2 conv3x3:stride2 fc7 tanh dropout0.1", (3, 11, 10), 2, "squared"),
         ("fc4 relu", (2, 3, 4), 2, "logistic"),

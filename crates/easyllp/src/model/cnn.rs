@@ -9,7 +9,7 @@ pub use architecture::{Architecture, Layer, Padding, Windows};
 pub use shape::ImageShape;
 
 use super::dense::{DenseStack, DenseTape};
-use super::{Block, Gradient, Hidden, Model, Parameters, Pass, Updates};
+use super::{Activation, Block, Gradient, Model, Parameters, Pass, Updates};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Result, check_length};
 use crate::kernel::Convolution;
@@ -53,10 +53,9 @@ impl Cnn {
     pub fn new(architecture: &Architecture, image: ImageShape, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
         let plan = Plan::new(architecture, image)?;
-        let (widths, activation, dropout) = architecture.head()?;
-        let hidden = Hidden { widths, activation, dropout };
+        let hidden = architecture.head()?;
         let n_convolutions = plan.convolutions().count();
-        let head = DenseStack::new(2 * n_convolutions, plan.n_features(), &hidden, n_columns(n_classes))?;
+        let head = DenseStack::new(2 * n_convolutions, plan.n_features(), hidden, n_columns(n_classes))?;
         let mut rng = stream(seed, Stream::Weights);
         let mut blocks = Vec::with_capacity(2 * n_convolutions);
         for (number, form) in plan.convolutions().enumerate() {
@@ -84,6 +83,11 @@ impl Cnn {
     pub fn image(&self) -> ImageShape {
         self.image
     }
+
+    /// What stands behind each of its fully connected layers.
+    pub(crate) fn activations_of_head(&self) -> impl Iterator<Item = Activation> {
+        self.head.activations()
+    }
 }
 
 impl Architecture {
@@ -93,7 +97,8 @@ impl Architecture {
         let plan = Plan::new(self, image)?;
         let of_convolution = |form: &Convolution| (form.window() + 1).saturating_mul(form.output.channels);
         let n_parameters = plan.convolutions().map(of_convolution).fold(0_usize, usize::saturating_add);
-        Ok((n_parameters, plan.n_features(), self.head()?.0))
+        let widths = self.head()?.iter().map(|layer| layer.width).collect();
+        Ok((n_parameters, plan.n_features(), widths))
     }
 }
 

@@ -1,5 +1,5 @@
 //! A stack of fully connected layers, the body of networks and the head of others: every layer but the last is followed by
-//! an activation and by dropout.
+//! an activation and by dropout, each by its own.
 //!
 //! The stack owns no numbers. Its blocks stand in its model's `Parameters` from a given place on, weights (inputs ×
 //! outputs) and bias (1 × outputs) by turns: `fc1.weights`, `fc1.bias`, `fc2.weights`…
@@ -37,16 +37,29 @@ impl Hidden {
     pub fn new(widths: &[usize]) -> Self {
         Self { widths: widths.to_vec(), activation: Activation::Relu, dropout: 0.0 }
     }
+
+    /// The same, layer by layer.
+    pub(crate) fn layers(&self) -> Vec<HiddenLayer> {
+        let &Self { activation, dropout, .. } = self;
+        self.widths.iter().map(|&width| HiddenLayer { width, activation, dropout }).collect()
+    }
+}
+
+/// One hidden layer, and what stands behind it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct HiddenLayer {
+    pub(crate) width: usize,
+    pub(crate) activation: Activation,
+    pub(crate) dropout: f32,
 }
 
 /// The layers of a stack, and where their blocks stand.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DenseStack {
     first_block: usize,
-    /// Inputs, hidden widths, scores.
-    widths: Vec<usize>,
-    activation: Activation,
-    dropout: f32,
+    n_inputs: usize,
+    hidden: Vec<HiddenLayer>,
+    n_scores: usize,
     /// Whether what comes in are the rows' dense features themselves.
     is_of_rows: bool,
 }
@@ -70,28 +83,30 @@ struct HiddenTape {
 
 impl DenseStack {
     /// A stack over `n_inputs` columns, whose blocks will stand from `first_block` on.
-    pub(crate) fn new(first_block: usize, n_inputs: usize, hidden: &Hidden, n_scores: usize) -> Result<Self> {
+    pub(crate) fn new(
+        first_block: usize,
+        n_inputs: usize,
+        hidden: Vec<HiddenLayer>,
+        n_scores: usize,
+    ) -> Result<Self> {
         for (name, value) in [("number of inputs", n_inputs), ("number of scores", n_scores)]
             .into_iter()
-            .chain(hidden.widths.iter().map(|&width| ("width of a hidden layer", width)))
+            .chain(hidden.iter().map(|layer| ("width of a hidden layer", layer.width)))
         {
             if value == 0 {
                 return Err(Error::Setting { name, value: "0".into(), expected: "at least 1" });
             }
         }
-        if !(0.0..1.0).contains(&hidden.dropout) {
-            let value = hidden.dropout.to_string();
+        if let Some(layer) = hidden.iter().find(|layer| !(0.0..1.0).contains(&layer.dropout)) {
+            let value = layer.dropout.to_string();
             return Err(Error::Setting { name: "dropout", value, expected: "at least 0 and below 1" });
         }
-        let mut widths = Vec::with_capacity(hidden.widths.len() + 2);
-        widths.push(n_inputs);
-        widths.extend(&hidden.widths);
-        widths.push(n_scores);
-        for pair in widths.windows(2) {
-            check_size("number of weights of a layer", pair[0], pair[1])?;
+        let stack = Self { first_block, n_inputs, hidden, n_scores, is_of_rows: false };
+        for layer in 0..stack.n_layers() {
+            let [n_inputs, width] = stack.shape(layer);
+            check_size("number of weights of a layer", n_inputs, width)?;
         }
-        let Hidden { activation, dropout, .. } = *hidden;
-        Ok(Self { first_block, widths, activation, dropout, is_of_rows: false })
+        Ok(stack)
     }
 
     /// The same, if what comes in are the rows' dense features and nothing else.
@@ -102,12 +117,12 @@ impl DenseStack {
     /// The stack's blocks: weights and biases uniform within ±1/√inputs of their layer, as PyTorch begins.
     pub(crate) fn blocks(&self, rng: &mut ChaCha8Rng) -> Vec<Block> {
         let mut blocks = Vec::with_capacity(2 * self.n_layers());
-        for (layer, pair) in self.widths.windows(2).enumerate() {
-            let bound = 1.0 / (pair[0] as f32).sqrt();
-            let mut draw = |n_lines| {
-                Array2::from_shape_simple_fn((n_lines, pair[1]), || rng.random_range(-bound..=bound))
-            };
-            let (weights, bias) = (draw(pair[0]), draw(1));
+        for layer in 0..self.n_layers() {
+            let [n_inputs, width] = self.shape(layer);
+            let bound = 1.0 / (n_inputs as f32).sqrt();
+            let mut draw =
+                |n_lines| Array2::from_shape_simple_fn((n_lines, width), || rng.random_range(-bound..=bound));
+            let (weights, bias) = (draw(n_inputs), draw(1));
             let name = |of| format!("fc{}.{of}", layer + 1);
             let updates = if layer == 0 && self.is_of_rows { Updates::OfRows } else { Updates::Dense };
             blocks.push(Block::new(name("weights"), weights, updates, true));
@@ -118,21 +133,27 @@ impl DenseStack {
 
     /// How many columns come in.
     pub(crate) fn n_inputs(&self) -> usize {
-        self.widths[0]
+        self.n_inputs
     }
 
     /// How many columns come out.
     pub(crate) fn n_scores(&self) -> usize {
-        self.widths[self.n_layers()]
+        self.n_scores
     }
 
-    /// What stands between layers.
-    pub(crate) fn activation(&self) -> Activation {
-        self.activation
+    /// What stands behind each layer but the last.
+    pub(crate) fn activations(&self) -> impl Iterator<Item = Activation> {
+        self.hidden.iter().map(|layer| layer.activation)
     }
 
     fn n_layers(&self) -> usize {
-        self.widths.len() - 1
+        self.hidden.len() + 1
+    }
+
+    /// How many columns go into a layer, and how many come out.
+    fn shape(&self, layer: usize) -> [usize; 2] {
+        let before = layer.checked_sub(1).map_or(self.n_inputs, |before| self.hidden[before].width);
+        [before, self.hidden.get(layer).map_or(self.n_scores, |layer| layer.width)]
     }
 
     fn weights<'p>(&self, parameters: &'p Parameters, layer: usize) -> ArrayView2<'p, f32> {
@@ -155,31 +176,32 @@ impl DenseStack {
         let n_rows = input.nrows();
         let last = self.n_layers() - 1;
         tape.hidden.resize_with(last, HiddenTape::default);
-        for layer in 0..last {
-            let width = self.widths[layer + 1];
+        for (layer, &HiddenLayer { width, activation, dropout }) in self.hidden.iter().enumerate() {
             let (before, rest) = tape.hidden.split_at_mut(layer);
             let HiddenTape { outputs, slopes, .. } = &mut rest[0];
             let outputs = space(outputs, n_rows * width);
-            let input = before.last().map_or(input, |tape| matrix(&tape.outputs, n_rows, self.widths[layer]));
+            let input =
+                before.last().map_or(input, |tape| matrix(&tape.outputs, n_rows, self.shape(layer)[0]));
             product(input, self.weights(parameters, layer), Onto::Overwrite, matrix_mut(outputs, width));
             let bias = self.bias(parameters, layer);
             match pass {
-                Pass::Score => activate(self.activation, outputs, bias),
+                Pass::Score => activate(activation, outputs, bias),
                 Pass::Learn { draw } => {
-                    let slopes = match self.activation {
+                    let slopes = match activation {
                         Activation::Relu => &mut [],
                         Activation::Gelu | Activation::Tanh => space(slopes, n_rows * width),
                     };
-                    activate_to_learn(self.activation, outputs, bias, slopes);
-                    if self.dropout > 0.0 {
-                        let dropout = Dropout::new(self.dropout, draw, layer);
+                    activate_to_learn(activation, outputs, bias, slopes);
+                    if dropout > 0.0 {
+                        let dropout = Dropout::new(dropout, draw, layer);
                         drop_out(dropout, outputs);
                         drop_out(dropout, slopes);
                     }
                 }
             }
         }
-        let input = tape.hidden.last().map_or(input, |tape| matrix(&tape.outputs, n_rows, self.widths[last]));
+        let input =
+            tape.hidden.last().map_or(input, |tape| matrix(&tape.outputs, n_rows, self.shape(last)[0]));
         product(input, self.weights(parameters, last), Onto::Overwrite, scores.view_mut());
         let bias = self.bias(parameters, last);
         match scores.as_slice_mut() {
@@ -201,7 +223,7 @@ impl DenseStack {
     ) {
         let n_rows = input.nrows();
         for layer in (0..self.n_layers()).rev() {
-            let [n_inputs, width] = [self.widths[layer], self.widths[layer + 1]];
+            let [n_inputs, width] = self.shape(layer);
             let (before, rest) = tape.hidden.split_at_mut(layer);
             let dz = rest.first().map_or(dscores, |tape| matrix(&tape.derivatives, n_rows, width));
             let weights = self.weights(parameters, layer);
@@ -233,8 +255,9 @@ impl DenseStack {
             product(matrix(outputs, n_rows, n_inputs).t(), dz, Onto::Overwrite, dweights);
             let derivatives = space(&mut previous.derivatives, length);
             product(dz, weights.t(), Onto::Overwrite, matrix_mut(derivatives, n_inputs));
-            match self.activation {
-                Activation::Relu => pass_positive(derivatives, outputs, 1.0 / (1.0 - self.dropout)),
+            let HiddenLayer { activation, dropout, .. } = self.hidden[layer - 1];
+            match activation {
+                Activation::Relu => pass_positive(derivatives, outputs, 1.0 / (1.0 - dropout)),
                 Activation::Gelu | Activation::Tanh => multiply(derivatives, &previous.slopes[..length]),
             }
         }
@@ -264,7 +287,7 @@ mod tests {
     use ndarray::array;
 
     fn example(hidden: &Hidden, n_scores: usize) -> (DenseStack, Parameters, Array2<f32>) {
-        let stack = DenseStack::new(0, 3, hidden, n_scores).unwrap();
+        let stack = DenseStack::new(0, 3, hidden.layers(), n_scores).unwrap();
         let parameters = Parameters::new(stack.blocks(&mut stream(5, Stream::Weights)));
         let input = Array2::from_shape_fn((5, 3), |(i, j)| ((i * 3 + j) as f32 * 1.7).sin());
         (stack, parameters, input)
@@ -377,13 +400,13 @@ mod tests {
 
     #[test]
     fn refuses_shapes_that_make_no_layers() {
-        let refused = |hidden: &Hidden| DenseStack::new(0, 3, hidden, 1).unwrap_err().to_string();
+        let refused = |hidden: &Hidden| DenseStack::new(0, 3, hidden.layers(), 1).unwrap_err().to_string();
         assert_eq!(refused(&Hidden::new(&[4, 0])), "width of a hidden layer is 0: it must be at least 1");
         assert!(refused(&Hidden::new(&[1 << 30, 1 << 30])).starts_with("number of weights of a layer"));
         assert!(refused(&Hidden::new(&[usize::MAX])).starts_with("number of weights of a layer"));
         for dropout in [1.0, -0.1, f32::NAN] {
             assert!(refused(&Hidden { dropout, ..Hidden::new(&[4]) }).starts_with("dropout is"));
         }
-        assert!(DenseStack::new(0, 0, &Hidden::new(&[4]), 1).is_err());
+        assert!(DenseStack::new(0, 0, Hidden::new(&[4]).layers(), 1).is_err());
     }
 }

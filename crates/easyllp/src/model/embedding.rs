@@ -73,7 +73,7 @@ impl EmbeddingNet {
         let fields = Fields::new(cardinalities)?;
         check_size("number of embeddings", fields.n_lines(), width)?;
         let n_inputs = n_dense.saturating_add(cardinalities.len() * width);
-        let stack = DenseStack::new(FIRST_LAYER, n_inputs, hidden, n_columns(n_classes))?;
+        let stack = DenseStack::new(FIRST_LAYER, n_inputs, hidden.layers(), n_columns(n_classes))?;
         let table = draw_embeddings(fields.n_lines(), width, seed);
         let mut blocks = vec![Block::new("embeddings", table, Updates::Touched, true)];
         blocks.extend(stack.blocks(&mut stream(seed, Stream::Weights)));
@@ -85,9 +85,9 @@ impl EmbeddingNet {
         &self.fields.cardinalities
     }
 
-    /// What stands between its layers.
-    pub(crate) fn activation(&self) -> Activation {
-        self.stack.activation()
+    /// What stands behind each of its hidden layers.
+    pub(crate) fn activations(&self) -> impl Iterator<Item = Activation> {
+        self.stack.activations()
     }
 
     /// The embeddings of one field's categories: its cardinality × width.

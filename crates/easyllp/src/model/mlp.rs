@@ -36,14 +36,14 @@ impl Mlp {
     /// A network for `n_dense` features. Weights and biases are drawn uniformly from ±1/√(inputs of their layer).
     pub fn new(n_dense: usize, hidden: &Hidden, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
-        let stack = DenseStack::new(0, n_dense, hidden, n_columns(n_classes))?.of_rows();
+        let stack = DenseStack::new(0, n_dense, hidden.layers(), n_columns(n_classes))?.of_rows();
         let parameters = Parameters::new(stack.blocks(&mut stream(seed, Stream::Weights)));
         Ok(Self { parameters, stack })
     }
 
-    /// What stands between its layers.
-    pub(crate) fn activation(&self) -> Activation {
-        self.stack.activation()
+    /// What stands behind each of its hidden layers.
+    pub(crate) fn activations(&self) -> impl Iterator<Item = Activation> {
+        self.stack.activations()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::graph::{Attribute, Graph, Value, int};
 use super::scores::{activated, layers};
-use crate::model::{Activation, Block, Cnn, ImageShape, Layer, Model, Padding, Windows};
+use crate::model::{Block, Cnn, ImageShape, Layer, Model, Padding, Windows};
 use ndarray::{Array2, ArrayView2, Axis};
 
 /// Adds the network, over rows that are images channel after channel.
@@ -13,8 +13,7 @@ pub(super) fn add(graph: &mut Graph, cnn: &Cnn, rows: Value) -> Value {
     let shape = graph.ints("image", &[0, int(channels), int(height), int(width)]);
     let mut value = graph.node("Reshape", &[rows, shape], &[]);
     let mut blocks = cnn.parameters().blocks();
-    let mut rest = cnn.architecture().layers().iter();
-    for layer in rest.by_ref() {
+    for layer in cnn.architecture().layers() {
         match *layer {
             Layer::Convolution { kernel, channels: n_outputs, padding, stride } => {
                 let [weights, bias, behind @ ..] = blocks else {
@@ -30,17 +29,12 @@ pub(super) fn add(graph: &mut Graph, cnn: &Cnn, rows: Value) -> Value {
             Layer::Full(_) => break,
         }
     }
-    // All fully connected layers have the activation of the first.
-    let activation = match rest.next() {
-        Some(Layer::Activation(activation)) => *activation,
-        _ => Activation::default(),
-    };
     let features = graph.node("Flatten", &[value], &[Attribute::Int("axis", 1)]);
     let mut blocks = blocks.to_vec();
     if let Some(first) = blocks.first_mut() {
         first.values = by_channel(first.values.view(), channels);
     }
-    layers(graph, &blocks, activation, features)
+    layers(graph, &blocks, cnn.activations_of_head(), features)
 }
 
 fn convolution(

@@ -13,7 +13,7 @@ pub(super) fn add(graph: &mut Graph, model: &AnyModel, features: Features) -> Re
     match model {
         AnyModel::Linear(model) => linear(graph, model, features),
         AnyModel::Mlp(model) => {
-            Ok(layers(graph, model.parameters().blocks(), model.activation(), of_dense()?))
+            Ok(layers(graph, model.parameters().blocks(), model.activations(), of_dense()?))
         }
         AnyModel::Embedding(model) => embedding(graph, model, features),
         AnyModel::Cnn(model) => Ok(cnn::add(graph, model, of_dense()?)),
@@ -57,18 +57,23 @@ fn embedding(graph: &mut Graph, model: &EmbeddingNet, features: Features) -> Res
     let embeddings = graph.node("Reshape", &[embeddings, shape], &[]);
     let inputs: Vec<Value> = features.dense.into_iter().chain([embeddings]).collect();
     let inputs = graph.side_by_side(&inputs);
-    Ok(layers(graph, of_layers, model.activation(), inputs))
+    Ok(layers(graph, of_layers, model.activations(), inputs))
 }
 
-/// Fully connected layers, weights and bias by turns, with an activation between them.
-pub(super) fn layers(graph: &mut Graph, blocks: &[Block], activation: Activation, mut value: Value) -> Value {
+/// Fully connected layers, weights and bias by turns, with these activations between them.
+pub(super) fn layers(
+    graph: &mut Graph,
+    blocks: &[Block],
+    mut activations: impl Iterator<Item = Activation>,
+    mut value: Value,
+) -> Value {
     let (layers, _) = blocks.as_chunks::<2>();
-    for (layer, [weights, bias]) in layers.iter().enumerate() {
-        if layer > 0 {
-            value = activated(graph, activation, value);
-        }
+    for [weights, bias] in layers {
         let (weights, bias) = (constant(graph, weights), constant(graph, bias));
         value = graph.node("Gemm", &[value, weights, bias], &[]);
+        if let Some(activation) = activations.next() {
+            value = activated(graph, activation, value);
+        }
     }
     value
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::Activation;
+use crate::model::dense::HiddenLayer;
 use std::fmt;
 use std::str::FromStr;
 
@@ -99,8 +100,8 @@ impl Architecture {
 
     /// These layers, if they can stand in this order.
     ///
-    /// Fully connected layers come last, each with an activation behind it, all with the same one and with the same
-    /// dropout; an activation stands directly behind a convolution or a fully connected layer.
+    /// Fully connected layers come last, each with an activation behind it; an activation stands directly behind a convolution
+    /// or a fully connected layer.
     pub fn new(layers: Vec<Layer>) -> Result<Self> {
         if layers.is_empty() || layers.len() > Self::MOST_LAYERS {
             return Err(Error::Setting {
@@ -129,35 +130,25 @@ impl Architecture {
         self.0.iter().position(|layer| matches!(layer, Layer::Full(_))).unwrap_or(self.0.len())
     }
 
-    /// Widths of the fully connected layers, with the activation and the dropout that all of them have.
-    pub(super) fn head(&self) -> Result<(Vec<usize>, Activation, f32)> {
-        let start = self.n_before_head();
-        let mut widths = Vec::new();
-        let mut common: Option<(Activation, f32)> = None;
-        for (place, layer) in self.0.iter().enumerate().skip(start) {
+    /// The fully connected layers, each with its activation and its dropout.
+    pub(super) fn head(&self) -> Result<Vec<HiddenLayer>> {
+        let mut head = Vec::new();
+        for (place, layer) in self.0.iter().enumerate() {
             let &Layer::Full(width) = layer else { continue };
-            let bad = |reason: &str| Error::BadLayer {
-                layer: place + 1,
-                text: layer.to_string(),
-                reason: reason.into(),
-            };
             let Some(&Layer::Activation(activation)) = self.0.get(place + 1) else {
-                return Err(bad("a fully connected layer needs an activation behind it, such as relu"));
+                return Err(Error::BadLayer {
+                    layer: place + 1,
+                    text: layer.to_string(),
+                    reason: "a fully connected layer needs an activation behind it, such as relu".into(),
+                });
             };
             let dropout = match self.0.get(place + 2) {
                 Some(&Layer::Dropout(share)) => share,
                 _ => 0.0,
             };
-            let this = (activation, dropout);
-            if *common.get_or_insert(this) != this {
-                return Err(bad(
-                    "all fully connected layers have the same activation, and the same dropout or none",
-                ));
-            }
-            widths.push(width);
+            head.push(HiddenLayer { width, activation, dropout });
         }
-        let (activation, dropout) = common.unwrap_or((Activation::Relu, 0.0));
-        Ok((widths, activation, dropout))
+        Ok(head)
     }
 }
 
@@ -315,7 +306,7 @@ mod tests {
     #[test]
     fn reads_all_words() {
         let text = "dropout0.1 conv5x8 tanh conv3x4:same:stride2 gelu pool3:stride2 avgpool2 dropout0.25 \
-                    fc10 relu dropout0.5 fc4 relu dropout0.5";
+                    fc10 relu dropout0.5 fc4 tanh fc3 gelu dropout0.1";
         assert_eq!(text.parse::<Architecture>().unwrap().to_string(), text);
         assert_eq!("conv5x8:valid:stride1".parse::<Architecture>().unwrap().to_string(), "conv5x8");
         assert_eq!("  pool2:stride2 ".parse::<Architecture>().unwrap().to_string(), "pool2");
@@ -350,7 +341,7 @@ mod tests {
             ),
             ("fc3 relu pool2", "layer 3, `pool2`: behind a fully"),
             ("conv3x3 fc3", "layer 2, `fc3`: a fully connected layer needs an activation"),
-            ("fc3 relu fc4 tanh", "layer 3, `fc4`: all fully connected layers have the same activation"),
+            ("fc3 relu fc4", "layer 3, `fc4`: a fully connected layer needs an activation"),
             ("conv3x3 dropout0.5 dropout0.5", "layer 3, `dropout0.5`: behind another dropout"),
         ] {
             let error = text.parse::<Architecture>().unwrap_err().to_string();

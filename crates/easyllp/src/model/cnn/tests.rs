@@ -68,6 +68,7 @@ fn the_gradient_equals_finite_differences_for_each_kind_of_layer() {
         ("conv3x4:same gelu avgpool3:stride1 conv3x3:same", "1x6x6"),
         ("pool2 dropout0.3 conv3x4 relu dropout0.4 conv3x3:same relu pool2 dropout0.2", "2x12x12"),
         ("conv3x4 relu pool2 fc7 gelu dropout0.3 fc5 gelu dropout0.3", "1x8x8"),
+        ("conv3x4 relu pool2 fc9 relu dropout0.3 fc7 tanh fc6 gelu dropout0.2 fc5 relu", "1x8x8"),
         ("fc7 tanh", "2x3x2"),
         ("pool2", "2x4x4"),
     ] {
