@@ -349,7 +349,7 @@ fn speed(task: &Task) -> Result<()> {
         let ways: Vec<Way> = [event.clone()]
             .into_iter()
             .chain(network_ways())
-            .chain([Way::plain(MethodName::Naive)])
+            .chain([by_bags(), Way::plain(MethodName::Naive)])
             .collect();
         let bags = ways.iter().map(|way| deal(task, way, size, 1)).collect::<Result<Vec<Bags>>>()?;
         let mut times = vec![Vec::new(); ways.len()];

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use easyllp::method::{Batches, Distance};
 use easyllp::recipe::{Choices, TargetsName};
-use easyllp::sgd::{Domain, Iterate};
+use easyllp::sgd::{Domain, Iterate, Steps};
 use easyllp::{BagWeights, LabelPrior, MethodName};
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
@@ -19,9 +19,10 @@ pub(crate) struct MethodArgs {
     #[arg(long, value_name = "METHOD", default_value = "easyllp")]
     pub(crate) method: MethodName,
 
-    /// easyllp, easyllp-sgd: a known share of the positive class; easyllp then has the paper's targets instead of centred ones
-    #[arg(long, value_name = "P", value_parser = parse_share, conflicts_with = "bag_weights")]
-    prior: Option<f64>,
+    /// easyllp, easyllp-sgd: a known share of the positive class, or of each class with commas between them; easyllp then has the
+    /// paper's targets instead of centred ones
+    #[arg(long, value_name = "P", value_parser = parse_prior, conflicts_with = "bag_weights")]
+    prior: Option<LabelPrior>,
 
     /// easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO
     #[arg(long, value_name = "WEIGHTS")]
@@ -43,6 +44,11 @@ pub(crate) struct MethodArgs {
     /// easyllp-sgd: where weights are kept: whole (anywhere, the default), ball:RADIUS or box:BOUND
     #[arg(long, value_name = "DOMAIN")]
     domain: Option<Domain>,
+
+    /// easyllp-sgd: steps of size 1/sqrt(kt) (soft), 1/(k sqrt(t)) (surrogate) or 1/sqrt(t) (given), times --lr, for bags of k rows;
+    /// by default those of the paper for these targets
+    #[arg(long, value_parser = one_of::<Steps>(Steps::NAMES), value_name = "STEPS")]
+    steps: Option<Steps>,
 
     /// easyllp-sgd: end with the last weights (the default), or with the mean of all
     #[arg(long, value_parser = one_of::<Iterate>(Iterate::NAMES), value_name = "ITERATE")]
@@ -84,6 +90,14 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or("a number from 0 to below 1 is needed".into())
 }
 
+fn parse_prior(text: &str) -> Result<LabelPrior, String> {
+    if !text.contains(',') {
+        return LabelPrior::binary(parse_share(text)?).map_err(|error| error.to_string());
+    }
+    let shares = text.split(',').map(|share| parse_share(share.trim())).collect::<Result<_, _>>()?;
+    LabelPrior::known(shares).map_err(|error| error.to_string())
+}
+
 pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| *number > 0.0 && f64::is_finite(*number));
     number.ok_or("a number above 0 is needed".into())
@@ -99,20 +113,21 @@ impl MethodArgs {
         }
     }
 
-    pub(crate) fn choices(&self) -> Result<Choices> {
-        Ok(Choices {
-            prior: self.prior.map(LabelPrior::binary).transpose()?,
+    pub(crate) fn choices(&self) -> Choices {
+        Choices {
+            prior: self.prior.clone(),
             bag_weights: self.bag_weights,
             targets: self.targets,
             batches: self.batches,
             rebag: self.rebag,
             domain: self.domain,
+            steps: self.steps,
             iterate: self.iterate,
             epsilon: self.epsilon,
             distance: self.distance,
             ridge: self.ridge,
             smoothness: self.smoothness,
             rounds: self.rounds,
-        })
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A practitioner's own files, start to finish.
 
 use assert_cmd::Command;
+use easyllp::method::About;
 use easyllp::table::reports::{OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{ReadAs, Source};
 use easyllp::{EasyLlp, Model, ModelFile, TargetRule, Targets};
@@ -209,7 +210,12 @@ fn every_listed_method_trains() {
     };
     let labelled = "--rows rows.csv --label income --positive >50K";
     for method in easyllp::MethodName::ALL {
-        assert!(list.contains(&format!("{method}\n  {}", method.about().what)), "{list}");
+        let About { what, bags, classes, cost, reference, .. } = method.about();
+        let told =
+            list.split("\n\n").find(|told| told.starts_with(&format!("{method}\n"))).expect("its part");
+        for word in [what, bags, classes, cost, reference] {
+            assert!(told.contains(word), "{word}: {told}");
+        }
         let rest = match method {
             easyllp::MethodName::Event => format!("{labelled} --epochs 3 --lr 0.01"),
             easyllp::MethodName::EasyLlpSgd => format!("{files} --domain ball:10 --lr 0.3 --iterate average"),
@@ -226,6 +232,10 @@ fn every_listed_method_trains() {
     for rest in [
         format!("{files} --epochs 3 --lr 0.01 --batches bags"),
         format!("{files} --epochs 3 --lr 0.01 --targets fresh-surrogate --bag-weights size"),
+        format!("{files} --prior 0.76,0.24 --l2 0.01"),
+        format!(
+            "{files} --method easyllp-sgd --targets surrogate --steps soft --domain box:3 --lr 0.1 --iterate average"
+        ),
         format!("{labelled} --epochs 3 --lr 0.01 --rebag 8"),
         format!("{files} --method label-generation --epsilon 0.5 --epochs 3 --lr 0.01"),
         format!("{files} --method proportion-matching --distance squared --epochs 3 --lr 0.01"),

@@ -95,6 +95,7 @@ pub(crate) fn recipe(settings: &Bound<PyDict>) -> PyResult<Recipe> {
             batches: given.named("batches")?,
             rebag: given.count("rebag")?,
             domain: given.named("domain")?,
+            steps: given.named("steps")?,
             iterate: given.named("iterate")?,
             epsilon: given.positive("epsilon")?,
             distance: given.named("distance")?,

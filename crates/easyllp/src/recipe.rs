@@ -179,7 +179,7 @@ impl Recipe {
         let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
         let untrained = self.model.build(form, bags.n_classes(), self.seed)?;
         let options = self.choices.options(self.seed);
-        let course = Course { recipe: self, options, rows, loss: name.training()?, untrained };
+        let mut course = Course { recipe: self, options, rows, loss: name.training()?, untrained };
         let (held_out, optimizer) = if self.holdout > 0.0 {
             let bagging::Split { train, held_out } = bagging::split(bags, self.holdout, self.seed)?;
             if held_out.n_bags() < 2 {
@@ -187,8 +187,13 @@ impl Recipe {
                 return Err(Error::TooFewHeldOut { holdout, n_bags, n_held_out });
             }
             let Chosen { scores, log, place } = course.choose(&plan, &train, &held_out, watch)?;
-            let epoch = log.best.map_or(log.epochs.len(), |(epoch, _)| epoch);
-            let optimizer = stopped_at(plan.optimizers(bags.n_bags()).swap_remove(place), epoch);
+            let best = log.best.map_or(log.epochs.len(), |(best, _)| best);
+            let mut optimizer = plan.optimizers(bags.n_bags()).swap_remove(place);
+            if self.method.goes_by_rounds() {
+                course.options.rounds = best;
+            } else if let Optimizer::Adam(adam) = &mut optimizer {
+                adam.epochs = best;
+            }
             (Some(HeldOut { bags: held_out, n_others: train.n_bags(), scores, log }), optimizer)
         } else {
             (None, plan.optimizers(bags.n_bags()).swap_remove(0))
@@ -212,7 +217,7 @@ impl Recipe {
             loss: fitted.loss,
             method: self.method.to_string(),
             prior: LabelPrior::pooled(bags),
-            settings: self.settings(bags, &fitted.optimizer).into_iter().collect(),
+            settings: self.settings(bags, &fitted).into_iter().collect(),
             fingerprint: bags.fingerprint(),
             encoder,
             name: self.model.clone(),
@@ -222,7 +227,7 @@ impl Recipe {
     }
 
     /// What a model file tells of a training.
-    fn settings(&self, bags: &Bags, optimizer: &Optimizer) -> Vec<(String, String)> {
+    fn settings(&self, bags: &Bags, fitted: &Fitted) -> Vec<(String, String)> {
         let mut settings = vec![
             ("bags", bags.n_bags().to_string()),
             ("rows", bags.n_members().to_string()),
@@ -230,7 +235,10 @@ impl Recipe {
             ("seed", self.seed.to_string()),
         ];
         settings.extend(self.choices.settings(self.method));
-        settings.extend(match optimizer {
+        if self.method.goes_by_rounds() {
+            settings.push(("rounds", fitted.log.epochs.len().to_string()));
+        }
+        settings.extend(match &fitted.optimizer {
             Optimizer::Lbfgs(lbfgs) => {
                 vec![("optimizer", "L-BFGS".into()), ("l2", format!("{:.3e}", lbfgs.l2))]
             }
@@ -305,14 +313,6 @@ impl Plan {
     }
 }
 
-/// The same, but for no more epochs than were best.
-fn stopped_at(optimizer: Optimizer, epoch: usize) -> Optimizer {
-    match optimizer {
-        Optimizer::Adam(adam) => Optimizer::Adam(Adam { epochs: epoch, ..adam }),
-        others @ (Optimizer::Lbfgs(_) | Optimizer::Sgd(_)) => others,
-    }
-}
-
 /// A recipe on its way.
 struct Course<'c, 'r> {
     recipe: &'c Recipe,
@@ -343,6 +343,7 @@ impl Course<'_, '_> {
         let method = self.recipe.method;
         let lesson = Lesson { method, options: self.options.clone(), bags, loss: self.loss };
         let epochs = match optimizer {
+            _ if method.goes_by_rounds() => self.options.rounds,
             Optimizer::Adam(adam) => adam.epochs,
             Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
             Optimizer::Sgd(_) => 1,

@@ -126,7 +126,7 @@ pub(super) fn parse_loss(text: &str) -> Result<LossName, String> {
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let recipe = args.recipe()?;
+    let recipe = args.recipe();
     let needs_labels = args.method.needs_labels();
     if let (Some(option), None) = (needs_labels, &args.label) {
         return Err(misuse(&format!(
@@ -183,10 +183,10 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 }
 
 impl TrainArgs {
-    fn recipe(&self) -> Result<Recipe> {
-        Ok(Recipe {
+    fn recipe(&self) -> Recipe {
+        Recipe {
             method: self.method.method,
-            choices: self.method.choices()?,
+            choices: self.method.choices(),
             model: self.model.clone(),
             loss: self.loss,
             l2: self.l2,
@@ -198,7 +198,7 @@ impl TrainArgs {
             patience: self.patience,
             smoothing: self.smoothing,
             seed: self.seed,
-        })
+        }
     }
 }
 

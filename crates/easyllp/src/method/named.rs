@@ -174,6 +174,11 @@ impl MethodName {
         )
     }
 
+    /// Whether it goes back and forth between targets and model: what its trainings count are rounds.
+    pub fn goes_by_rounds(self) -> bool {
+        matches!(self, Self::LlpEm | Self::AlternatingMeanMap)
+    }
+
     /// Refuses a model or a loss that it does not serve.
     pub(crate) fn check(self, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
         let (method, is_log_odds) = (self.as_str(), loss.link() == Link::Logit);

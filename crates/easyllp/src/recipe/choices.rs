@@ -57,6 +57,7 @@ pub enum TargetsName {
 
 by_name! { TargetsName, "kind of targets", "soft" => Soft, "surrogate" => Surrogate, "fresh-surrogate" => FreshSurrogate }
 by_name! { Batches, "unit of batches", "rows" => Rows, "bags" => Bags }
+by_name! { Steps, "kind of steps", "soft" => OverSoft, "surrogate" => OverSurrogate, "given" => Given }
 by_name! { Iterate, "iterate", "last" => Last, "average" => Average }
 by_name! { Distance, "distance", "cross-entropy" => CrossEntropy, "squared" => Squared }
 
@@ -75,6 +76,8 @@ pub struct Choices {
     pub rebag: Option<NonZeroUsize>,
     /// easyllp-sgd: where weights are kept.
     pub domain: Option<Domain>,
+    /// easyllp-sgd: how large steps are; by default as the paper has them for these targets.
+    pub steps: Option<Steps>,
     /// easyllp-sgd: which weights it ends with.
     pub iterate: Option<Iterate>,
     /// label-generation: how soft labels are, above 0.
@@ -94,11 +97,12 @@ impl Choices {
     pub(super) fn check(&self, method: MethodName, has_labels: bool) -> Result<()> {
         use MethodName as M;
         let misfit = |reason: &str| Err(Error::Misfit { reason: reason.into() });
-        let known: [(&str, bool, &[M]); 12] = [
+        let known: [(&str, bool, &[M]); 13] = [
             ("prior", self.prior.is_some(), &[M::EasyLlp, M::EasyLlpSgd]),
             ("bag_weights", self.bag_weights.is_some(), &[M::EasyLlp]),
             ("targets", self.targets.is_some(), &[M::EasyLlp, M::EasyLlpSgd]),
             ("domain", self.domain.is_some(), &[M::EasyLlpSgd]),
+            ("steps", self.steps.is_some(), &[M::EasyLlpSgd]),
             ("iterate", self.iterate.is_some(), &[M::EasyLlpSgd]),
             ("batches", self.batches.is_some(), &[M::EasyLlp]),
             ("rebag", self.rebag.is_some(), &[M::EasyLlp]),
@@ -159,19 +163,22 @@ impl Choices {
         }
     }
 
-    /// The steps of easyllp-sgd, the paper's times a factor.
+    /// The pass of easyllp-sgd, its steps times a factor.
     pub(super) fn sgd(&self, scale: Option<f64>) -> Sgd {
         let (labels, steps) = match self.targets.unwrap_or_default() {
             TargetsName::Soft => (Labels::Soft, Steps::OverSoft),
             TargetsName::Surrogate | TargetsName::FreshSurrogate => (Labels::Surrogate, Steps::OverSurrogate),
         };
+        let steps = self.steps.unwrap_or(steps);
         let (domain, iterate) = (self.domain.unwrap_or_default(), self.iterate.unwrap_or_default());
         Sgd { labels, steps, scale: scale.unwrap_or(1.0), domain, iterate }
     }
 
     /// Whether there is no training without minibatches.
     pub(super) fn need_minibatches(&self, method: MethodName) -> bool {
-        method.judges_bags() || self.is_by_bags() || self.rebag.is_some()
+        // Labels that are drawn afresh in every epoch need epochs.
+        let is_fresh = self.targets == Some(TargetsName::FreshSurrogate);
+        method.judges_bags() || self.is_by_bags() || self.rebag.is_some() || is_fresh
     }
 
     fn is_by_bags(&self) -> bool {
@@ -199,13 +206,13 @@ impl Choices {
         settings.extend(self.targets.map(|targets| ("targets", targets.as_str().into())));
         settings.extend(self.batches.map(|batches| ("batches", batches.as_str().into())));
         settings.extend(self.rebag.map(|size| ("rebag", size.to_string())));
+        settings.extend(self.steps.map(|steps| ("steps", steps.as_str().into())));
         settings.extend(self.domain.map(|domain| ("domain", format!("{domain:?}"))));
         settings.extend(self.iterate.map(|iterate| ("iterate", iterate.as_str().into())));
         settings.extend(number("epsilon", self.epsilon));
         settings.extend(self.distance.map(|distance| ("distance", distance.as_str().into())));
         settings.extend(number("ridge", self.ridge));
         settings.extend(number("smoothness", self.smoothness));
-        settings.extend(self.rounds.map(|rounds| ("rounds", rounds.to_string())));
         settings
     }
 }

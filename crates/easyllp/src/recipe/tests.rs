@@ -92,6 +92,55 @@ fn held_out_bags_choose_and_all_bags_are_learnt_from() {
     assert_eq!(fitted.log.epochs.len(), best);
 }
 
+/// A round of these methods is a whole training: the rounds that held-out bags chose are gone through again, each with the epochs that were
+/// asked for.
+#[test]
+fn rounds_are_not_epochs() {
+    let (rows, bags) = pairs(100);
+    let (epochs, rounds) = (NonZeroUsize::new(3), NonZeroUsize::new(6));
+    for method in [MethodName::LlpEm, MethodName::AlternatingMeanMap] {
+        for epochs in [epochs, None] {
+            let choices = Choices { rounds, ..Choices::default() };
+            let l2 = Some(Penalty::Value(0.01));
+            let recipe = Recipe { method, choices, l2, epochs, ..Recipe::default() };
+            let fitted = recipe.fit(&rows, &bags, None, &mut go_on).unwrap();
+            let (best, _) = fitted.held_out.as_ref().unwrap().log.best.unwrap();
+            assert!(fitted.log.epochs.len() <= best, "{method}: {best}");
+            match &fitted.optimizer {
+                Optimizer::Adam(adam) => assert_eq!(Some(adam.epochs), epochs.map(NonZeroUsize::get)),
+                other => assert!(epochs.is_none() && matches!(other, Optimizer::Lbfgs(_))),
+            }
+            let told = recipe.settings(&bags, &fitted);
+            assert!(told.contains(&("rounds".into(), fitted.log.epochs.len().to_string())), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn labels_that_are_drawn_in_every_epoch_have_epochs() {
+    let choices = |targets| Choices { targets: Some(targets), ..Choices::default() };
+    let plan = |targets| Recipe { choices: choices(targets), ..Recipe::default() }.plan().unwrap();
+    assert!(matches!(plan(TargetsName::FreshSurrogate), Plan::Given(Optimizer::Adam(_))));
+    assert!(matches!(plan(TargetsName::Surrogate), Plan::BestPenalty));
+}
+
+#[test]
+fn a_pass_has_the_papers_steps_or_those_asked_for() {
+    use crate::optim::sgd::Steps;
+    let steps = |targets, steps| {
+        let choices = Choices { targets, steps, ..Choices::default() };
+        let recipe = Recipe { method: MethodName::EasyLlpSgd, choices, ..Recipe::default() };
+        match recipe.plan().unwrap() {
+            Plan::Given(Optimizer::Sgd(sgd)) => sgd.steps,
+            _ => panic!("one pass"),
+        }
+    };
+    assert_eq!(steps(None, None), Steps::OverSoft);
+    assert_eq!(steps(Some(TargetsName::Surrogate), None), Steps::OverSurrogate);
+    assert_eq!(steps(None, Some(Steps::Given)), Steps::Given);
+    assert_eq!("given".parse::<Steps>().unwrap(), Steps::Given);
+}
+
 #[test]
 fn a_caller_may_break_off_and_few_bags_are_refused() {
     let (rows, bags) = pairs(30);

@@ -6,6 +6,7 @@ use easyllp::method::{
     Draw, EasyLlpByBag, LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, Naive, ProportionMatching, Serves,
 };
 use easyllp::model::Hidden;
+use easyllp::sgd::Iterate;
 use easyllp::{
     Adam, Bags, Correction, EasyLlp, Error, Lbfgs, Lesson, LinearModel, Link, LossName, MethodName,
     MethodOptions, Mlp, Model, Noise, Optimizer, Partition, Predictions, Rows, Sgd, TargetRule, Targets,
@@ -213,7 +214,10 @@ fn learnt(method: MethodName, rows: &Rows, bags: &Bags, options: &MethodOptions)
     let mut model = LinearModel::for_rows(rows, bags.n_classes()).unwrap();
     let lesson = Lesson { method, options: options.clone(), bags, loss };
     let trainer = match method {
-        MethodName::EasyLlpSgd => Trainer { optimizer: Optimizer::Sgd(Sgd::default()), seed: 2 },
+        MethodName::EasyLlpSgd => {
+            let sgd = Sgd { iterate: Iterate::Average, scale: 5.0, ..Sgd::default() };
+            Trainer { optimizer: Optimizer::Sgd(sgd), seed: 2 }
+        }
         // Every round is a training.
         MethodName::LlpEm | MethodName::AlternatingMeanMap => trainer(4),
         _ => trainer(20),
@@ -227,25 +231,27 @@ fn dealt(labels: &[u32], n_classes: usize, size: usize) -> Bags {
     Bags::from_labels(partition, labels, n_classes).unwrap()
 }
 
-/// The contract, of two classes and of three: at k = 4 a separable task is learnt to within two points of supervision (of three classes
-/// four), on other rows (but by the naive method); bags of one are supervision; the order of rows and bags is nothing; a second training gives the same bytes.
+/// The contract, of two classes and of three: at k = 4 a separable task is learnt to within two points of supervision, on other rows (but
+/// by the naive method); bags of one are supervision; the order of rows and bags is nothing; a second training gives the same bytes.
+/// Three classes have twice as much to learn, and more rows to learn it from.
 ///
 /// `cargo test --test suite contract -- --nocapture` prints the table. 19 of 20 seeds passed: on one the Laplacian mean map was 0.0005 short.
 #[test]
 fn contract() {
-    let options = MethodOptions { rounds: 12, ..MethodOptions::default() };
+    // Bags that are dealt have the same class means, and may be held together closely.
+    let options = MethodOptions { rounds: 12, smoothness: 10.0, ..MethodOptions::default() };
     let mut table = String::from(
         "| method | classes | accuracy | supervised | bags of one | any order |\n|---|---|---|---|---|---|\n",
     );
     let mut failures = String::new();
-    for n_classes in [2, 3] {
-        let (rows, labels) = separable(16_000, n_classes, 3 * seed());
+    for (n_classes, n_rows) in [(2, 16_000), (3, 64_000)] {
+        let (rows, labels) = separable(n_rows, n_classes, 3 * seed());
         let (other_rows, other_labels) = separable(16_000, n_classes, 3 * seed() + 1);
         let of_one = dealt(&labels, n_classes, 1);
         let supervised = learnt(MethodName::Event, &rows, &of_one, &options);
         let best = accuracy(&supervised, &other_rows, &other_labels);
         let bags = dealt(&labels, n_classes, 4);
-        let scores = scores(16_000, n_columns(n_classes), 9);
+        let scores = scores(n_rows, n_columns(n_classes), 9);
         for method in MethodName::ALL {
             let mut fails = |what: &str| {
                 let _ = writeln!(failures, "{method}, {n_classes} classes: {what}");
@@ -267,8 +273,7 @@ fn contract() {
                 fails("a second training has other bytes");
             }
             let got = accuracy(&model, &other_rows, &other_labels);
-            let margin = if n_classes == 2 { 0.02 } else { 0.04 };
-            if got < best - margin && method != MethodName::Naive {
+            if got < best - 0.02 && method != MethodName::Naive {
                 fails(&format!("accuracy {got}, supervised {best}"));
             }
             let is_order_nothing = of_all_rows(method, rows, bags, &scores).map(|one| {
@@ -402,10 +407,43 @@ fn refuses_what_it_cannot_train() {
     assert!(matches!(fit(&trainer(1), LossName::Logistic, &more_rows), Error::Shape { .. }));
 }
 
+/// Rows that are too many for the bags, a model of too few scores, a loss of too few classes: the same words from every method, and a model
+/// that is left alone.
+#[test]
+fn every_method_refuses_what_does_not_fit_together() {
+    let (rows, labels) = separable(40, 3, 1);
+    let (more_rows, _) = separable(41, 3, 1);
+    let (of_one, of_four) = (dealt(&labels, 3, 1), dealt(&labels, 3, 4));
+    for method in MethodName::ALL {
+        let bags = if method == MethodName::Event { &of_one } else { &of_four };
+        let optimizer = match method {
+            MethodName::EasyLlpSgd => Optimizer::Sgd(Sgd::default()),
+            _ => trainer(1).optimizer,
+        };
+        let refused = |rows: &Rows, n_classes, loss: LossName| {
+            let (options, loss) = (MethodOptions::default(), loss.training().unwrap());
+            let lesson = Lesson { method, options, bags, loss };
+            let mut model = LinearModel::for_rows(rows, n_classes).unwrap();
+            let trainer = Trainer { optimizer: optimizer.clone(), seed: 1 };
+            let mut watch = |_| ControlFlow::Continue(());
+            let error = trainer.fit_method(&mut model, rows, &lesson, &mut watch, None).unwrap_err();
+            assert_eq!(model, LinearModel::for_rows(rows, n_classes).unwrap(), "{method}");
+            error
+        };
+        let is_shape = |error: Error| matches!(error, Error::Shape { .. });
+        assert!(is_shape(refused(&more_rows, 3, LossName::Softmax)), "{method}: rows");
+        assert!(is_shape(refused(&rows, 2, LossName::Softmax)), "{method}: scores");
+        let binary = Error::BinaryLoss { loss: "logistic", n_classes: 3 };
+        assert_eq!(refused(&rows, 3, LossName::Logistic), binary, "{method}");
+    }
+}
+
 /// The list of names, what the program says of them and the documentation's table are one.
 #[test]
 fn names_are_told_and_read() {
     let documentation = include_str!("../../src/method/mod.rs");
+    let n_lines = documentation.lines().filter(|line| line.starts_with("//! | `")).count();
+    assert_eq!(n_lines, MethodName::ALL.len(), "a line each, and no other");
     for name in MethodName::ALL {
         let About { what, bags, models, classes, cost, reference } = name.about();
         let models = match models {

@@ -165,6 +165,7 @@ fn the_excess_risk_of_the_last_iterate_is_as_predicted() {
         let [of_soft] = excess_risks([&soft], 4, n);
         let share = of_soft / predicted(4.0, n as f64);
         assert!((0.85..1.2).contains(&share), "n = {n}: {of_soft} is {share} of what is predicted");
+        assert!(of_soft < bound(2.0, n as f64));
         of_soft
     });
     let in_number = slope(by_number[0], by_number[1]);

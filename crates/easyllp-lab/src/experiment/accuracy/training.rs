@@ -55,7 +55,7 @@ impl<'d> Training<'d> {
         let seed = setting.seed_of(&format!("replica {replica}, {}, {}", task.name, method.as_str()));
         let mut model = accuracy.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
         // Methods that go by rounds go one in a round of Adam's.
-        let by_rounds = matches!(method, MethodName::LlpEm | MethodName::AlternatingMeanMap);
+        let by_rounds = method.goes_by_rounds();
         let options = MethodOptions { rebag, rounds: accuracy.epochs, ..MethodOptions::default() };
         let lesson = Lesson { method: *method, options, bags: &bags, loss };
         let trainer = setting.trainer(if by_rounds { 1 } else { accuracy.epochs }, seed);
