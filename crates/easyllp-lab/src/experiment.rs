@@ -18,6 +18,7 @@ pub use variance::Variance;
 use crate::data::{self, Data, DatasetName};
 use crate::error::{Error, Result};
 use crate::runner::Cell;
+use easyllp::ModelName;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -172,6 +173,11 @@ fn check_sizes_and_bags(sizes: &[usize], bags: &[usize]) -> Result<(), String> {
         ("`sizes` must be numbers from 1 on", !sizes.is_empty() && sizes.iter().all(|&size| size > 0)),
         ("`bags` must be numbers from 2 on", !bags.is_empty() && bags.iter().all(|&bags| bags > 1)),
     ])
+}
+
+/// A model by its layers, not by the name of a network, which may have others one day: what was found depends on them.
+fn written_out(model: &str) -> String {
+    model.parse::<ModelName>().expect("an experiment is checked when it is read").to_string()
 }
 
 /// A seed of its own for each part of an experiment: the same whatever else is run.

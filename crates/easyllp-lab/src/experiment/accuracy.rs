@@ -8,7 +8,7 @@ mod pass;
 mod training;
 
 use super::held_out::HeldOut;
-use super::{check_all, seed_of};
+use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task, is_against_rest};
 use crate::error::Result;
 use crate::point::Point;
@@ -163,8 +163,9 @@ impl Setting<'_> {
         let Accuracy { dataset, model, epochs, held_out, rebag, learning_rate, batch_size, .. } =
             &self.accuracy;
         format!(
-            "accuracy, {}, {model}, {epochs} rounds, steps {learning_rate:?}, batches {batch_size}, {held_out:?} held out, rebag {rebag}, seed {}",
+            "accuracy, {}, {}, {epochs} rounds, steps {learning_rate:?}, batches {batch_size}, {held_out:?} held out, rebag {rebag}, seed {}",
             dataset.as_str(),
+            written_out(model),
             self.seed
         )
     }

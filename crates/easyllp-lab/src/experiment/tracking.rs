@@ -1,7 +1,7 @@
 //! The paper's figure *tracking*: the loss in the course of a training by EasyLLP, true and as bags tell it, with bags dealt anew in
 //! every round.
 
-use super::{check_all, seed_of};
+use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task};
 use crate::error::Result;
 use crate::point::Point;
@@ -46,9 +46,10 @@ impl Tracking {
         let task = data.tasks(std::slice::from_ref(&self.task))?.swap_remove(0);
         let Self { dataset, model, bag_size, epochs, .. } = self;
         let band = format!(
-            "tracking, {}, {}, {model}, {bag_size} rows, {epochs} rounds, seed {seed}",
+            "tracking, {}, {}, {}, {bag_size} rows, {epochs} rounds, seed {seed}",
             dataset.as_str(),
-            task.name
+            task.name,
+            written_out(model)
         );
         let cell = |replica: u32| {
             let (this, task) = (self.clone(), task.clone());
