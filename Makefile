@@ -37,9 +37,10 @@ test-python:
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 	$(ENVIRONMENT)/bin/maturin build --quiet --release --out target/wheels
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check target/wheels/*.whl
-	cd target && python/bin/python ../python/examples/model_selection.py
+	for example in quickstart model_selection; do $(ENVIRONMENT)/bin/python python/examples/$$example.py || exit 1; done
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check pytest hypothesis mypy pandas pyarrow polars onnx onnxruntime \
 		lightgbm xgboost-cpu
+	for example in your_reports are_my_bags_iid; do $(ENVIRONMENT)/bin/python python/examples/$$example.py || exit 1; done
 	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests
 	cd target && python/bin/python -m pytest --quiet --pyargs easyllp --doctest-modules --ignore-glob='/*/easyllp/torch.py'
 	$(ENVIRONMENT)/bin/mypy

@@ -13,12 +13,11 @@ Rows come in bags, and each bag reports how many of its rows are positive, or ho
 
 from __future__ import annotations
 
-import os
-
 from easyllp import datasets
-from easyllp._classifier import LLPClassifier, load
+from easyllp._classifier import LLPClassifier
 from easyllp._diagnosis import Diagnosis, diagnose
 from easyllp._evaluation import Estimate, Evaluation, bag_metric, bag_scorer, evaluate
+from easyllp._files import load, save
 from easyllp._targets import make_bags, soft_targets
 
 __all__ = [
@@ -36,8 +35,3 @@ __all__ = [
     "save",
     "soft_targets",
 ]
-
-
-def save(model: LLPClassifier, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file, which the program `easyllp` reads, too; see `LLPClassifier.save`."""
-    model.save(path)

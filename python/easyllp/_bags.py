@@ -22,11 +22,14 @@ class Bags:
         How many rows of each bag are positive, or how many are in each class.
     names : list
         The bags' ids.
+    columns : list, optional
+        What the columns of counts are called, where a report says it.
     """
 
     of_row: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.float64]
     names: Sequence[Hashable]
+    columns: Sequence[Hashable] | None = None
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -181,25 +184,16 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
 
 
 def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
-    """Bags from each row's id and a report: a mapping, or a pandas Series or DataFrame whose index holds the ids.
+    """Bags from each row's id and a report, in whose order the bags are.
 
-    The bags are in the order of the report.
+    A report is a mapping, a pandas Series or DataFrame whose index holds the ids, or a table of Polars or PyArrow whose first column does.
     """
     of_row, seen = places(bags, n_rows)
-    if isinstance(counts, Mapping):
-        names: list[Hashable] = list(counts)
-        try:
-            values = np.asarray([counts[name] for name in names], dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError("counts must be a number a bag, or as many numbers as there are classes") from error
-    elif hasattr(counts, "index") and hasattr(counts, "to_numpy"):
-        names = counts.index.tolist()
-        values = counts.to_numpy(dtype=np.float64)
-    else:
-        raise TypeError(
-            "counts must be a mapping from bag id to count, or a pandas Series or DataFrame with the ids as its index; it is a "
-            f"{type(counts).__name__}"
-        )
+    names, columns, numbers = _report(counts)
+    try:
+        values = np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("counts must be a number a bag, or as many numbers as there are classes") from error
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if len(names) == 0:
@@ -216,7 +210,31 @@ def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
         named = [name for name in names if name in missing]
         raise ValueError(f"{len(named)} reported bags have no rows: {_first_few(named)}")
     to_report = np.asarray([place_of[name] for name in seen], dtype=np.uint32)
-    return Bags(to_report[of_row], values, names)
+    return Bags(to_report[of_row], values, names, columns)
+
+
+def _report(counts: Any) -> tuple[list[Hashable], list[Hashable] | None, Any]:
+    """The ids of a report, the names of its columns if it has some, and its numbers."""
+    if isinstance(counts, Mapping):
+        return list(counts), None, list(counts.values())
+    if hasattr(counts, "iloc"):  # of pandas
+        columns = list(counts.columns) if hasattr(counts, "columns") else None if counts.name is None else [counts.name]
+        return counts.index.tolist(), columns, counts.to_numpy()
+    if hasattr(counts, "__arrow_c_stream__") and hasattr(counts, "columns"):
+        ids, *columns = _report_columns(counts)
+        return _values(counts[ids]), columns, list(zip(*(_values(counts[name]) for name in columns), strict=True))
+    raise TypeError(
+        "counts must be a mapping from bag id to count, a pandas Series or DataFrame with the ids as its index, or a table of Polars "
+        f"or PyArrow with the ids as its first column; it is a {type(counts).__name__}"
+    )
+
+
+def _report_columns(counts: Any) -> list[Hashable]:
+    names = list(getattr(counts, "column_names", None) or counts.columns)
+    if len(names) < 2 or len(set(names)) < len(names):
+        shown = ", ".join(map(repr, names))
+        raise ValueError(f"the report has the columns {shown or 'none'}: ids go first, then counts, each under a name of its own")
+    return names
 
 
 def _first_few(names: list[Any]) -> str:

@@ -16,41 +16,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from easyllp import _easyllp
 from easyllp._bags import Bags, _is_missing, from_proportions, from_report
 from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise
-from easyllp._rows import column_names, is_table, table
+from easyllp._rows import column_names, is_table, readable, table
+from easyllp._settings import SETTINGS, checked_count, image_shape, n_threads, seed_of
 from easyllp._targets import counts_of
-
-#: Parameters that are passed on as they are.
-_SETTINGS = (
-    "method",
-    "model",
-    "loss",
-    "l2",
-    "epochs",
-    "lr",
-    "batch_size",
-    "holdout",
-    "stop_by",
-    "patience",
-    "smoothing",
-    "bag_weights",
-    "targets",
-    "batches",
-    "rebag",
-    "domain",
-    "iterate",
-    "epsilon",
-    "distance",
-    "ridge",
-    "smoothness",
-    "rounds",
-)
 
 
 class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A model of single rows, learnt from the label proportions of bags.
 
     A share of the bags is held out to choose the penalty (or, with minibatches, the epoch) and to say how good the model is; the model
-    is then trained on all bags. The same settings and seed give the same model as the program `easyllp train`, byte for byte.
+    is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model file as the program
+    `easyllp train` with the same settings and seed, byte for byte.
 
     An array is taken as it is: float32 in C order is read where it lies, anything else is converted once, and SciPy's sparse arrays
     become dense ones. Scale it if its columns differ in size. The columns of a table (pandas, Polars, PyArrow, whatever has Arrow's
@@ -246,7 +222,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{error} With proportions of bags, give bags=, an id a row.") from error
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y has one class only ({classes[0]!r}), and two are needed; of bags, give proportions with bags=")
+            raise ValueError(f"y has one class only ({classes.tolist()[0]!r}), and two are needed; of bags, give proportions with bags=")
         counts = np.zeros((len(labels), len(classes)))
         counts[np.arange(len(labels)), labels] = 1
         rows = np.arange(len(labels), dtype=np.uint32)
@@ -261,9 +237,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like or table of shape (n_rows, n_features)
         bags : array-like of shape (n_rows,) or (n_rows, n_keys)
             An id a row; those of several keys are tuples.
-        counts : mapping, or pandas Series or DataFrame
-            How many rows of each bag are positive, by bag id (the index): class 1, and all others are class 0. Or how many are in each
-            class, a column each, by whose names classes are called.
+        counts : mapping or table
+            How many rows of each bag are positive, by bag id: class 1, and all others are class 0. Or how many are in each class, a
+            column each, by whose names classes are called. A pandas Series or DataFrame has the ids as its index; a table of Polars or
+            PyArrow, which have none, in its first column.
         noise : (str, float or array-like), optional
             Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one a bag by its id
             or in the order of `counts`.
@@ -287,13 +264,12 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = from_report(bags, counts, _n_rows(X))
         classes: npt.NDArray[Any] = np.arange(given.n_classes)
         names: list[str] | None = None
-        if given.counts.ndim == 2 and hasattr(counts, "columns"):
-            classes = np.asarray(list(counts.columns))
+        if given.columns is not None and given.counts.ndim == 2:
+            classes = np.asarray(given.columns)
             if len(set(classes.tolist())) < len(classes):
                 raise ValueError("two columns of counts have the same name, and classes are called by them")
-        elif given.counts.ndim == 1:
-            name = counts.columns[0] if hasattr(counts, "columns") else getattr(counts, "name", None)
-            names = None if name is None else ["rest", str(name)]
+        elif given.columns is not None:
+            names = ["rest", str(given.columns[0])]
         return self._fit(features, given, classes, declared_noise(noise, given.names), names)
 
     def _fit(
@@ -306,8 +282,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> LLPClassifier:
         if len(given.names) < 2:
             raise ValueError("there is n_samples=1 bag, and at least 2 are needed: one bag tells rows apart by nothing")
-        settings = {name: getattr(self, name) for name in _SETTINGS}
-        settings["seed"] = _seed(self.random_state)
+        if noise is None:
+            _check_classes(given, classes)
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        settings["seed"] = seed_of(self.random_state)
         if self.prior is not None:
             settings["prior"] = np.asarray(self.prior, dtype=np.float64).ravel().tolist()
         model, outcome = _easyllp.Model.fit(
@@ -317,9 +295,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             noise,
             names or [str(name) for name in classes],
             settings,
-            _image(self.image),
-            (_count("max_vocabulary", self.max_vocabulary), _count("hash_buckets", self.hash_buckets)),
-            _n_threads(self.n_jobs),
+            image_shape(self.image),
+            (checked_count("max_vocabulary", self.max_vocabulary), checked_count("hash_buckets", self.hash_buckets)),
+            n_threads(self.n_jobs),
             bool(self.verbose),
         )
         self._adopt(model, classes)
@@ -368,7 +346,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if was_table:
             # Columns of an array have their names by the order that the table had; numbers may be missing as they were there.
             checked = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-            return [(name, np.ascontiguousarray(checked[:, place])) for place, name in enumerate(self.feature_names_in_)]
+            return [(name, readable(checked[:, place], np.float64)) for place, name in enumerate(self.feature_names_in_)]
         # Whether all is finite is seen to once, by the compiled part.
         checked = validate_data(
             self, X, y, dtype=np.float32, order="C", accept_sparse="csr", ensure_all_finite=False, reset=reset
@@ -376,7 +354,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = checked[0] if with_y else checked
         if hasattr(features, "toarray"):
             features = features.toarray()
-        features = np.ascontiguousarray(features, dtype=np.float32)
+        features = readable(features, np.float32)
         return (features, checked[1]) if with_y else features
 
     def _checked(self, X: Any) -> Any:
@@ -386,10 +364,15 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Score rows.
 
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+
         Returns
         -------
         scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
             For two classes, the log odds of the second (or, with squared loss, its probability less a half): above 0 it is predicted.
+            For more, a score a class in the order of `classes_`: the class of the highest is predicted.
         """
         features = self._checked(X)
         scores = self._model.scores(features)
@@ -399,14 +382,43 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return of_second if self._order[1] == 1 else -of_second
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of each row."""
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        classes : ndarray of shape (n_rows,)
+            Each one of `classes_`.
+        """
         scores = self.decision_function(X)
         places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         predicted: npt.NDArray[Any] = np.asarray(self.classes_)[places]
         return predicted
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Predict the probability of each class, in the order of `classes_`: an array of shape (n_rows, n_classes)."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`; those of a row sum to 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from easyllp import LLPClassifier
+        >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]], dtype=np.float32)
+        >>> model = LLPClassifier(l2=0.1, holdout=0).fit(X, [0.0, 0.0, 1.0, 1.0], bags=["a", "a", "b", "b"])
+        >>> model.predict_proba(X).argmax(axis=1)
+        array([0, 0, 1, 1])
+        """
         features = self._checked(X)
         return self._model.probabilities(features)[:, self._order]
 
@@ -422,6 +434,11 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Only for labels.
         bags : array-like of shape (n_rows,), optional
             An id a row. They should be bags that the model was not trained on.
+
+        Returns
+        -------
+        accuracy : float
+            As bags tell it, it may leave 0 to 1 where they are few.
         """
         if bags is None:
             return float(super().score(X, y, sample_weight))
@@ -439,7 +456,13 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return value
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, which appears whole or not at all; the program `easyllp` reads it, too."""
+        """Write the model to a file, which the program `easyllp` reads, too; `easyllp.load` is the way back.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it: the file appears whole or not at all, and takes the place of one that is there.
+        """
         check_is_fitted(self)
         self._model.save(os.fspath(path))
 
@@ -454,6 +477,11 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : path-like, optional
             Where to write it, too.
+
+        Returns
+        -------
+        onnx : bytes
+            The file.
         """
         check_is_fitted(self)
         return self._model.to_onnx(None if path is None else os.fspath(path))
@@ -501,42 +529,15 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def load(path: str | os.PathLike[str]) -> LLPClassifier:
-    """Read a model that `LLPClassifier.save` or the program `easyllp train` wrote.
-
-    A file has the names of classes, and of columns in their alphabetical order. So classes whose names read as numbers or truth values are
-    such again, those of a report of one count are 0 and 1 (the class that was counted), and a table is read by the names of its
-    columns, wherever they stand.
-
-    Returns
-    -------
-    LLPClassifier
-        Fitted; it has the method, model and loss that it was trained with, and the usual values of all else.
-    """
-    model = _easyllp.Model.load(os.fspath(path))
-    read = LLPClassifier(model.method, model.name, loss=model.loss)
-    read._adopt(model, _classes(model.classes))
-    read._is_by_name = model.width is None
-    if model.width is None:
-        read.feature_names_in_ = np.asarray(model.columns, dtype=object)
-        read.n_features_in_ = len(model.columns)
-    else:
-        read.n_features_in_ = model.width
-    return read
-
-
-def _classes(names: list[str]) -> npt.NDArray[Any]:
-    """Classes of these names, as what they were before they were text."""
-    if len(names) == 2 and names[0] == "rest":
-        return np.arange(2)
-    for kind in (int, float):
-        try:
-            numbers = [kind(name) for name in names]
-        except ValueError:
-            continue
-        if [str(number) for number in numbers] == names:
-            return np.asarray(numbers)
-    return np.asarray([name == "True" for name in names] if names == ["False", "True"] else names)
+def _check_classes(given: Bags, classes: npt.NDArray[Any]) -> None:
+    """Refuse bags that hold rows of one class only. Counts with noise do not tell."""
+    counts = given.counts if given.counts.ndim == 2 else np.stack([given.sizes - given.counts, given.counts], axis=1)
+    there = classes[counts.any(axis=0)].tolist()
+    if len(there) == 1:
+        raise ValueError(
+            f"by their counts the bags hold one class only ({there[0]!r}), and two are needed: add bags with rows of another; "
+            "noise of counts is declared in fit_bags"
+        )
 
 
 def _n_rows(X: Any) -> int:
@@ -549,35 +550,3 @@ def _evaluation(told: dict[str, Any] | None) -> Evaluation | None:
         return None
     figures: dict[str, Estimate] = {name: _estimate(found) for name, found in told["figures"]}
     return Evaluation(figures, n_bags=told["n_bags"])
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, (int, np.integer)):
-        if not 0 <= random_state < 2**64:
-            raise ValueError(f"random_state is {random_state}: it must be from 0 to below 2^64")
-        return int(random_state)
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _image(image: Any) -> str | None:
-    if image is None or isinstance(image, str):
-        return image
-    if not (isinstance(image, (tuple, list)) and len(image) == 3):
-        raise TypeError(f'image is {image!r}: it must be channels, height and width, such as "1x28x28" or (1, 28, 28)')
-    return "x".join(str(int(side)) for side in image)
-
-
-def _count(name: str, count: Any) -> int:
-    if not isinstance(count, (int, np.integer)) or not 0 <= count < 2**32:
-        raise ValueError(f"{name} is {count!r}: it must be a whole number of at least 0")
-    return int(count)
-
-
-def _n_threads(n_jobs: int | None) -> int | None:
-    if n_jobs is None or n_jobs == -1:
-        return None
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise ValueError(f"n_jobs is {n_jobs!r}: it must be a whole number of at least 1, or -1 for one a core, -2 for one less, …")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))

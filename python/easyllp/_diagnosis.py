@@ -11,7 +11,8 @@ import numpy as np
 from easyllp import _easyllp
 from easyllp._bags import from_proportions, from_report
 from easyllp._evaluation import Estimate, _estimate, declared_noise
-from easyllp._rows import is_table, table
+from easyllp._rows import is_table, readable, table
+from easyllp._settings import checked_seed
 from easyllp._targets import counts_of
 
 _WORDS = {
@@ -102,18 +103,18 @@ def diagnose(
         raise ValueError("bags, an id a row, are needed")
     if (y is None) == (counts is None):
         raise ValueError("either y, each row's bag proportion, or counts by bag are needed")
-    if not 0 < level < 1 or seed < 0:
-        raise ValueError(f"level is {level} and seed {seed}: a level lies between 0 and 1, a seed is at least 0")
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}: it must lie between 0 and 1")
     given = from_proportions(y, bags) if counts is None else from_report(bags, counts)
     if X is None:
         features = None
     elif is_table(X):
         features = table(X)
     else:
-        features = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float32)
+        features = readable(X.toarray() if hasattr(X, "toarray") else X, np.float32)
     found = json.loads(
         _easyllp.diagnose(
-            given.of_row, counts_of(given), declared_noise(noise, given.names), features, level, seed
+            given.of_row, counts_of(given), declared_noise(noise, given.names), features, level, checked_seed(seed)
         )
     )
     dispersion = found["dispersion"]

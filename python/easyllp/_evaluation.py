@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from easyllp import _easyllp
 from easyllp._bags import Bags, from_proportions, from_report
+from easyllp._settings import checked_seed
 from easyllp._targets import counts_of
 
 #: A probability this close to 0 or 1 is taken for it: the logarithm of less would let one row decide.
@@ -159,8 +160,8 @@ def evaluate(
         Each row's bag proportion; without `bags`, the rows' own labels as 0 and 1 or a class a column.
     bags : array-like of shape (n_rows,), optional
         An id a row; without it every row is its own bag.
-    counts : mapping or pandas Series or DataFrame, optional
-        In the place of `y`: a report of counts by bag id.
+    counts : mapping or table, optional
+        In the place of `y`: a report of counts by bag id, as `LLPClassifier.fit_bags` takes it.
     noise : (str, float or array-like), optional
         Noise that was added to `counts`: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one a bag.
     level : float, default=0.95
@@ -190,8 +191,8 @@ def evaluate(
     True
     """
     given = _given(probabilities, y, bags, counts)
-    if bootstrap is not None and (bootstrap < 1 or seed < 0):
-        raise ValueError(f"bootstrap is {bootstrap} and seed {seed}: draws must be at least 1, the seed at least 0")
+    if bootstrap is not None and bootstrap < 1:
+        raise ValueError(f"bootstrap is {bootstrap}: draws must be at least 1")
     if of not in ("rows", "population"):
         raise ValueError(f"of is {of!r}: choose rows or population")
     answer = json.loads(
@@ -203,7 +204,7 @@ def evaluate(
             declared_noise(noise, given.names),
             level,
             of == "population",
-            None if bootstrap is None else (bootstrap, seed),
+            None if bootstrap is None else (bootstrap, checked_seed(seed)),
             curves,
         )
     )

@@ -29,6 +29,11 @@ def _is_pandas(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "iloc")
 
 
+def readable(values: Any, dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
+    """Numbers in C order at an address that suits them, as the compiled part reads them; copied if they are not."""
+    return np.require(values, dtype, ["C", "A"])
+
+
 def column_names(X: Any) -> list[str]:
     """The names of a table's columns."""
     names = _names(X)
@@ -41,7 +46,10 @@ def column_names(X: Any) -> list[str]:
 
 
 def table(X: Any) -> Any:
-    """A table that the compiled part reads. What Arrow has is read where it lies; pandas without PyArrow is read by columns."""
+    """A table that the compiled part reads.
+
+    What Arrow has is read where it lies. Pandas is read by columns without PyArrow, or if it is too old for Arrow's PyCapsules.
+    """
     column_names(X)
     if _is_pandas(X):
         for name, kind in X.dtypes.items():
@@ -50,7 +58,7 @@ def table(X: Any) -> Any:
         nested = [name for name, kind in X.dtypes.items() if kind == object and _holds_objects(X[name])]
         if nested:
             raise ValueError(f"column `{nested[0]}` holds objects, which cannot be a feature: make it numbers, text or categories")
-        if not _has_pyarrow():
+        if not (_has_pyarrow() and hasattr(X, "__arrow_c_stream__")):
             return [(name, _column(X[name])) for name in X.columns]
         X = X.reset_index(drop=True)
     return X
@@ -84,7 +92,7 @@ def _column(column: Any) -> npt.NDArray[np.float64] | list[str | None]:
         return np.where(np.isnat(times), np.nan, seconds)
     there = [value for value in column.tolist() if not _is_missing(value)] if kind == "O" else []
     if kind in "biuf" or (there and all(isinstance(value, (bool, int, float)) for value in there)):
-        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return readable(column.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
     if any(not isinstance(value, str) for value in there):
         raise ValueError(f"column `{column.name}` holds {name} of several kinds: make it numbers, text or categories")
     return [_text(value) for value in column.tolist()]

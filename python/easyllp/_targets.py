@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from easyllp import _easyllp
 from easyllp._bags import Bags, from_proportions
+from easyllp._settings import checked_seed
 
 
 def counts_of(bags: Bags) -> npt.NDArray[np.float64]:
@@ -109,9 +110,7 @@ def make_bags(
         or max(sizes) != sizes[-1]
     ):
         raise ValueError(f"size is {size!r}: it must be a whole number of at least 1, or two in order")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}: it must be at least 0")
-    of_row = _easyllp.deal(len(y), [int(end) for end in sizes], seed).astype(np.int64)
+    of_row = _easyllp.deal(len(y), [int(end) for end in sizes], checked_seed(seed)).astype(np.int64)
     members = np.bincount(of_row)
     counts = np.zeros((len(members), len(classes)))
     np.add.at(counts, (of_row, labels), 1)

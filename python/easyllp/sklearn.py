@@ -164,7 +164,10 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it."""
         if bags is None:
             return float(super().score(X, y, sample_weight))
-        return bag_metric("accuracy", self.predict_proba(X), y, bags)
+        if hasattr(self, "predict_proba"):
+            return bag_metric("accuracy", self.predict_proba(X), y, bags)
+        # What is predicted is taken for certain, which is all the same to accuracy.
+        return bag_metric("accuracy", self.predict(X)[:, None] == self.classes_, y, bags)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

@@ -96,6 +96,31 @@ def test_names_of_a_report_are_the_classes(task):
         LLPClassifier().fit_bags(X, bags, pd.concat([hits, 4 - hits], axis=1, keys=["a", "a"]))
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_a_report_without_an_index_has_ids_in_its_first_column(task, library):
+    pd = pytest.importorskip("pandas")
+    tables = pytest.importorskip(library)
+    X, y = task
+    bags, _ = make_bags(y, size=4)
+    names = [f"day {bag}" for bag in bags]
+    hits = pd.Series(y, name="hit").groupby(names, sort=False).sum()
+    both = pd.DataFrame({"miss": 4 - hits, "hit": hits})
+    as_table = lambda report: (tables.DataFrame if library == "polars" else tables.table)(
+        {"day": list(report.index), **{name: report[name].tolist() for name in report.columns}}
+    )
+    for report in (hits.to_frame(), both):
+        expected = LLPClassifier(l2=0.1).fit_bags(X, names, report)
+        model = LLPClassifier(l2=0.1).fit_bags(X, names, as_table(report))
+        assert model._model.to_bytes() == expected._model.to_bytes()
+        assert model.classes_.tolist() == expected.classes_.tolist()
+    p = model.predict_proba(X)
+    assert easyllp.evaluate(p, bags=names, counts=as_table(both)) == easyllp.evaluate(p, bags=names, counts=both)
+    with pytest.raises(ValueError, match="the report has the columns 'day': ids go first, then counts"):
+        LLPClassifier().fit_bags(X, names, as_table(both[[]]))
+    with pytest.raises(ValueError, match="counts must be a number a bag"):
+        LLPClassifier().fit_bags(X, names, as_table(both.assign(hit="many")))
+
+
 def test_noise_by_bag_goes_by_its_id(task):
     pd = pytest.importorskip("pandas")
     X, y = task
@@ -117,6 +142,8 @@ def test_noise_that_is_declared_is_allowed_for(task):
     with pytest.raises(ValueError, match="without declared noise a count is a whole number"):
         LLPClassifier(l2=0.1).fit_bags(X, bags, counts)
     assert LLPClassifier(l2=0.1).fit_bags(X, bags, counts, noise=("laplace", 0.5)).score(X, y) > 0.8
+    # Without noise these were bags of one class; with it none of them says so.
+    LLPClassifier(l2=0.1).fit_bags(X, bags, dict.fromkeys(counts, 0), noise=("laplace", 0.5))
 
 
 @pytest.mark.parametrize("ids", ["text", "tuples", "dates", "objects", "floats", "two columns"])
@@ -233,9 +260,24 @@ def test_in_a_pipeline(task):
     pipeline.fit(X * 1000 + 5, proportions, llpclassifier__bags=bags)
     assert pipeline.score(X * 1000 + 5, y) > 0.85
     with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(StandardScaler().set_output(transform="default"), LLPClassifier(l2=0.1))
+        pipeline = make_pipeline(StandardScaler(), LLPClassifier(l2=0.1))
         pipeline.fit(X, proportions, bags=bags)
         assert pipeline.score(X, proportions, bags=bags) > 0.8
+
+
+def test_tables_go_through_a_pipeline(task):
+    pd = pytest.importorskip("pandas")
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    rows = pd.DataFrame(X, columns=["left", "right", "other"])
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), LLPClassifier(l2=0.1)).set_output(transform="pandas")
+        pipeline.fit(rows, proportions, bags=bags)
+        assert pipeline[-1].feature_names_in_.tolist() == ["left", "right", "other"]
+        assert pipeline.score(rows, proportions, bags=bags) > 0.8
+        scaled = StandardScaler().set_output(transform="pandas").fit_transform(rows)
+        alone = LLPClassifier(l2=0.1).fit(scaled, proportions, bags=bags)
+        np.testing.assert_array_equal(pipeline.predict_proba(rows), alone.predict_proba(scaled))
 
 
 @pytest.mark.parametrize("name", ["log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from easyllp import LLPClassifier, _easyllp, datasets, make_bags
+from easyllp import LLPClassifier, _easyllp, datasets, diagnose, make_bags
 
 
 def test_float32_in_c_order_is_read_where_it_lies(task):
@@ -19,7 +19,7 @@ def test_float32_in_c_order_is_read_where_it_lies(task):
 
 
 @pytest.mark.parametrize(
-    "form", ["float64", "Fortran", "strided", "list", "int", "csr", "csc", "coo array", "read-only", "memmap"]
+    "form", ["float64", "Fortran", "strided", "list", "int", "csr", "csc", "coo array", "read-only", "memmap", "unaligned"]
 )
 def test_any_other_array_is_converted_once(task, form, tmp_path):
     X, y = task
@@ -42,10 +42,30 @@ def test_any_other_array_is_converted_once(task, form, tmp_path):
         "coo array": lambda: scipy.sparse.coo_array(given),
         "read-only": lambda: given,
         "memmap": lambda: np.load(tmp_path / "x.npy", mmap_mode="r"),
+        "unaligned": lambda: unaligned(given),
     }
     model = LLPClassifier(l2=0.1).fit(forms[form](), y)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     np.testing.assert_array_equal(model.predict_proba(forms[form]()), expected.predict_proba(given.astype(np.float32)))
+
+
+def unaligned(values):
+    """The same numbers at an address that their type does not allow, as a file with a header of one byte has them."""
+    moved = np.frombuffer(b"\0" + values.tobytes(), dtype=values.dtype, offset=1).reshape(values.shape)
+    assert not moved.flags.aligned
+    return moved
+
+
+def test_numbers_lie_anywhere(task):
+    pd = pytest.importorskip("pandas")
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    assert diagnose(proportions, bags, unaligned(X)) == diagnose(proportions, bags, X)
+    one = pd.DataFrame({"a": X[:, 0].astype(np.float64)})
+    model = LLPClassifier(l2=0.1).fit(one, y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        moved = model.predict_proba(unaligned(one.to_numpy()))
+    np.testing.assert_array_equal(moved, model.predict_proba(one))
 
 
 def frame():
@@ -102,6 +122,14 @@ def test_pandas_without_pyarrow(monkeypatch):
     monkeypatch.setattr("easyllp._rows._has_pyarrow", lambda: False)
     without = LLPClassifier(l2=0.01).fit(pandas, proportions, bags=bags)
     assert without._model.to_bytes() == with_arrow._model.to_bytes()
+
+
+def test_pandas_from_before_arrow_s_capsules(monkeypatch):
+    pd = pytest.importorskip("pandas")
+    pandas, y = frame()
+    expected = LLPClassifier(l2=0.01).fit(pandas, y)
+    monkeypatch.delattr(pd.DataFrame, "__arrow_c_stream__")
+    assert LLPClassifier(l2=0.01).fit(pandas, y)._model.to_bytes() == expected._model.to_bytes()
 
 
 def test_pandas_of_all_kinds_is_alike_with_and_without_pyarrow(monkeypatch):

@@ -65,6 +65,32 @@ def test_the_same_settings_give_the_same_bytes(program, reports, tmp_path, setti
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
+def test_several_classes_give_the_same_bytes(program, reports, tmp_path):
+    folder, rows, counts, _ = reports
+    some = pd.DataFrame({"none": 6 - counts, "few": counts.clip(upper=2), "many": counts - counts.clip(upper=2)})
+    some.to_csv(tmp_path / "reports.csv")
+    data = ("--rows", folder / "rows.csv", "--reports", tmp_path / "reports.csv", "--key", "day", "--count", "none,few,many")
+    run(program, "train", *data, "--out", tmp_path / "theirs")
+    LLPClassifier().fit_bags(rows.drop(columns="day"), rows["day"], some).save(tmp_path / "ours")
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
+def test_images_give_the_same_bytes(program, reports, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    folder, rows, counts, _ = reports
+    pixels = np.random.default_rng(5).normal(size=len(rows) * 16).astype(np.float32)
+    images = pa.table({"pixels": pa.FixedSizeListArray.from_arrays(pa.array(pixels), 16), "day": rows["day"].to_numpy()})
+    pa.parquet.write_table(images, tmp_path / "rows.parquet")
+    settings = {"model": "cnn:conv3x2 relu pool2 fc4 relu", "image": "1x4x4", "epochs": 2}
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    data = ("--rows", tmp_path / "rows.parquet", "--reports", folder / "reports.csv", "--key", "day", "--count", "clicks")
+    run(program, "train", *data, *words, "--out", tmp_path / "theirs")
+    LLPClassifier(**settings).fit_bags(images.select(["pixels"]), rows["day"], counts).save(tmp_path / "ours")
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+
+
 def test_a_model_of_one_predicts_in_the_other(program, reports, tmp_path):
     folder, rows, counts, y = reports
     features = rows.drop(columns="day")

@@ -167,6 +167,17 @@ def test_methods_are_those_of_the_estimator():
         EasyLLPWrapper(GaussianNB()).predict(X)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_predictions_without_probabilities_are_judged_by_bags(classes):
+    X, labels, bags, y = tables(classes)
+    model = EasyLLPWrapper(SGDClassifier(loss="hinge", random_state=1)).fit(X, y, bags=bags)
+    assert not hasattr(model, "predict_proba")
+    # From 600 bags of four the estimate has a standard error of about 0.02.
+    assert model.score(X, y, bags=bags) == pytest.approx(np.mean(model.predict(X) == labels), abs=0.06)
+    truth = labels if classes == 2 else np.eye(3)[labels]
+    assert model.score(X, truth, bags=np.arange(len(X))) == pytest.approx(model.score(X, labels))
+
+
 def test_a_known_prior_is_the_papers_form():
     X, _, bags, y = tables(n_rows=400)
     given = EasyLLPWrapper(GaussianNB(), prior=0.3, probe=False).fit(X, y, bags=bags)

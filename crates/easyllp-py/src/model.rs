@@ -58,7 +58,7 @@ impl Model {
                 let predictions = Predictions::new(held_out.scores.view(), fitted.loss.training()?.link())?;
                 let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
                 let n_bags = held_out.bags.n_bags();
-                Ok(json!({ "figures": named(figures), "n_bags": n_bags, "log": held_out.log }))
+                Ok(json!({ "figures": named(figures), "n_bags": n_bags }))
             });
             let held_out = held_out.transpose()?;
             Ok((encoder, fitted, held_out))
@@ -68,21 +68,22 @@ impl Model {
     }
 
     #[staticmethod]
-    fn load(path: PathBuf) -> PyResult<Self> {
-        ModelFile::load(&path).map(Self).map_err(failure)
+    fn load(py: Python, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| ModelFile::load(&path)).map(Self).map_err(failure)
     }
 
-    fn save(&self, path: PathBuf) -> PyResult<()> {
-        self.0.save(&path).map_err(failure)
+    fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.save(&path)).map_err(failure)
     }
 
     #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        ModelFile::from_bytes(bytes).map(Self).map_err(failure)
+    fn from_bytes(py: Python, bytes: &[u8]) -> PyResult<Self> {
+        py.detach(|| ModelFile::from_bytes(bytes)).map(Self).map_err(failure)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.to_bytes().map_err(failure)?))
+        let bytes = py.detach(|| self.0.to_bytes()).map_err(failure)?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -92,10 +93,12 @@ impl Model {
     /// The bytes, which are written to a file, too, if one is named.
     #[pyo3(signature = (path=None))]
     fn to_onnx<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyBytes>> {
-        let onnx = self.0.to_onnx().map_err(failure)?;
-        if let Some(path) = path {
-            easyllp::write_whole(&path, &onnx).map_err(failure)?;
-        }
+        let written = py.detach(|| {
+            let onnx = self.0.to_onnx()?;
+            path.map_or(Ok(()), |path| easyllp::write_whole(&path, &onnx))?;
+            Ok(onnx)
+        });
+        let onnx = written.map_err(failure)?;
         Ok(PyBytes::new(py, &onnx))
     }
 

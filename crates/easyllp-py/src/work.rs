@@ -1,6 +1,7 @@
 //! Long work: without Python's lock, on a thread of its own, while the caller's thread listens for Ctrl-C.
 
 use crate::failure::failure;
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use std::ops::ControlFlow;
@@ -72,7 +73,7 @@ pub(crate) fn pooled<T: Send>(
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn no_threads(error: rayon::ThreadPoolBuildError) -> PyErr {
-    pyo3::exceptions::PyRuntimeError::new_err(format!("cannot start threads: {error}"))
+    PyRuntimeError::new_err(format!("cannot start threads: {error}"))
 }
 
 /// Does the work; what it says goes to `sys.stderr` if `is_verbose`. An interrupt is raised once the work has stopped, at its next
@@ -96,14 +97,14 @@ pub(crate) fn without_lock<T: Send>(
                 in_pool(n_threads, || work(&line))
             });
             loop {
-                match heard.recv_timeout(LISTEN_EVERY) {
-                    // Progress that cannot be told is no reason to stop.
-                    Ok(said) => Python::attach(|py| write(py, &said)).unwrap_or_default(),
-                    Err(RecvTimeoutError::Timeout) => {
-                        interrupt = interrupt.and(Python::attach(listen));
-                    }
+                let said = match heard.recv_timeout(LISTEN_EVERY) {
+                    Ok(said) => Some(said),
+                    Err(RecvTimeoutError::Timeout) => None,
                     Err(RecvTimeoutError::Disconnected) => break,
-                }
+                };
+                // After an interrupt no more is said. Of several the first is raised.
+                let said = said.filter(|_| interrupt.is_ok());
+                interrupt = interrupt.and(Python::attach(|py| listen(py, said.as_deref())));
                 if interrupt.is_err() {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -114,13 +115,18 @@ pub(crate) fn without_lock<T: Send>(
     interrupt?;
     // A panic is a bug, and told as one; the interpreter lives on.
     let panicked = "easyllp panicked, which is a bug: please report it";
-    let done = done.map_err(|_| pyo3::exceptions::PyRuntimeError::new_err(panicked))?;
+    let done = done.map_err(|_| PyRuntimeError::new_err(panicked))?;
     done.map_err(no_threads)?.map_err(failure)
 }
 
-/// Fails if Ctrl-C, or whatever else has a handler in Python, was heard.
-fn listen(py: Python) -> PyResult<()> {
-    py.check_signals()
+/// Passes a line on, if there is one, and fails if Ctrl-C, or whatever else has a handler in Python, was heard.
+fn listen(py: Python, said: Option<&str>) -> PyResult<()> {
+    match said.map_or(Ok(()), |line| write(py, line)) {
+        // An interrupt that is heard while Python writes: no `Exception`, as failures are.
+        Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+        // Progress that cannot be told is no reason to stop.
+        _ => py.check_signals(),
+    }
 }
 
 fn write(py: Python, line: &str) -> PyResult<()> {
