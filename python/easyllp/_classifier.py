@@ -71,6 +71,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         easyllp, where every bag is a row: deal rows anew into bags of this size in every epoch.
     domain : str, optional
         easyllp-sgd: where weights are kept: whole, ball:RADIUS or box:BOUND.
+    steps : {"soft", "surrogate", "given"}, optional
+        easyllp-sgd: steps of size 1/√(kt), 1/(k√t) or 1/√t, times `lr`, for bags of k rows; by default the paper's for these targets.
     iterate : {"last", "average"}, optional
         easyllp-sgd: which weights it ends with.
     epsilon : float, optional
@@ -150,6 +152,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         batches: str | None = None,
         rebag: int | None = None,
         domain: str | None = None,
+        steps: str | None = None,
         iterate: str | None = None,
         epsilon: float | None = None,
         distance: str | None = None,
@@ -180,6 +183,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.batches = batches
         self.rebag = rebag
         self.domain = domain
+        self.steps = steps
         self.iterate = iterate
         self.epsilon = epsilon
         self.distance = distance

@@ -25,6 +25,7 @@ SETTINGS = (
     "batches",
     "rebag",
     "domain",
+    "steps",
     "iterate",
     "epsilon",
     "distance",
