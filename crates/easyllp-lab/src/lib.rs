@@ -37,7 +37,8 @@ mod study;
 
 pub use claims::{Claim, Results, Verdict, claims};
 pub use data::{
-    ArchiveError, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, default_folder, get,
+    ArchiveError, Clicks, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, clicks,
+    default_folder, get, is_here,
 };
 pub use error::{Error, Result};
 pub use experiment::{Accuracy, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};
