@@ -21,10 +21,11 @@ test-burn:
 	cargo test --package easyllp --features burn --doc model::burn
 	cargo build --package easyllp --features burn --example burn --profile test
 
-# The page of `evaluate --report` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
+# The pages of `evaluate --report` and `reproduce` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
 test-page:
 	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches --no-run   # builds the program, too
 	python3 crates/easyllp-report/tests/page.py target/debug/easyllp target/page
+	python3 crates/easyllp-lab/tests/study_page.py target/debug/easyllp target/page/study
 
 # The Python package: a wheel in an environment of its own, first with NumPy and scikit-learn alone, then with all that its tests
 # compare with. The program is there to be compared with, too.

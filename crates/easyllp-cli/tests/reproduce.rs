@@ -56,6 +56,9 @@ fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
     let output = done(&mut reproduce(folder.path(), "killed", &["--threads", "1"]));
     assert_eq!(results(folder.path(), "killed"), expected);
     assert!(String::from_utf8_lossy(&output.stdout).contains("own-erm: 4 of 4 cells"));
+    // Nor does it matter in which order cells are taken.
+    done(&mut reproduce(folder.path(), "by width", &["--budget", "2h"]));
+    assert_eq!(results(folder.path(), "by width"), expected);
     // Nothing half-written is left under any name that is looked at, and the page is there.
     let page = fs::read_to_string(folder.path().join("killed/index.html")).unwrap();
     assert!(page.contains("What the paper claims") && page.contains("own-accuracy.csv"));
@@ -94,6 +97,44 @@ fn a_budget_of_nothing_begins_nothing_and_mistakes_are_told() {
         "{message}"
     );
     assert!(!folder.path().join("r/index.html").exists());
+}
+
+#[test]
+fn experiments_without_data_are_left_out_and_named_in_the_end() {
+    let folder = folder();
+    let more = ["mnist-linear", "cifar-cnn", "mnist-cnn", "--data", "empty"];
+    let output = reproduce(folder.path(), "some", &more).output().unwrap();
+    let (told, refused) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told.contains("own-erm: 4 of 4 cells") && told.ends_with("index.html\n"), "{told}");
+    let expected = [
+        "left out mnist-linear, mnist-cnn: mnist is not in empty: `easyllp datasets get mnist` brings it there",
+        "left out cifar-cnn: cifar10 is not in empty: `easyllp datasets get cifar10` brings it there",
+    ];
+    assert!(expected.iter().all(|line| refused.contains(line)), "{refused}");
+    // What comes along with no program stays on the page when others are run.
+    let mut other = Command::new(cargo_bin!("easyllp"));
+    fs::write(folder.path().join("second.toml"), ERM).unwrap();
+    done(other.args(["reproduce", "second.toml", "--out", "some"]).current_dir(&folder));
+    let page = fs::read_to_string(folder.path().join("some/index.html")).unwrap();
+    for name in ["own-accuracy", "own-erm", "second"] {
+        assert!(page.contains(&format!("({name})</h2>")), "{name}");
+    }
+    assert!(page.contains("easyllp reproduce own-accuracy.toml own-erm.toml"));
+}
+
+#[test]
+fn clicks_that_are_made_up_come_with_their_chances() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["datasets", "export", "synthetic-ctr", "--part", "test", "--out", "clicks.csv"];
+    done(Command::new(cargo_bin!("easyllp")).args(arguments).current_dir(&folder));
+    let text = fs::read_to_string(folder.path().join("clicks.csv")).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!((names.len(), lines.clone().count()), (13 + 26 + 2, 20_000));
+    assert_eq!(names[39..], ["click", "probability"]);
+    let chances = lines.map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
+    assert!(chances.into_iter().all(|chance| chance > 0.0 && chance < 1.0));
 }
 
 #[test]

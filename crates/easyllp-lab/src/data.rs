@@ -9,18 +9,19 @@ mod synthetic_ctr;
 
 pub use archive::ArchiveError;
 pub use download::{DownloadError, MirrorFailure, Origin};
+pub use synthetic_ctr::{Clicks, clicks};
 
 use crate::error::{Error, Result};
 use easyllp::model::RowsForm;
 use easyllp::table::{Column, Encoder, EncoderOptions, Source, Table};
 use easyllp::{ImageShape, Rows, datasets};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A data set by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatasetName {
     /// 70,000 handwritten digits of 28 × 28 pixels.
@@ -155,6 +156,24 @@ pub fn get(
     Ok(folder)
 }
 
+/// Whether the files of a data set are in the folder, as long as they should be; embedded ones and those that are made up need none.
+pub fn is_here(name: DatasetName, folder: &Path) -> bool {
+    let length = |file: &str| {
+        let found = std::fs::metadata(folder.join(name.as_str()).join(file));
+        found.ok().filter(std::fs::Metadata::is_file).map(|found| found.len())
+    };
+    match name {
+        DatasetName::Mnist => sets::MNIST.iter().all(|file| length(file.name) == Some(file.bytes)),
+        DatasetName::Cifar10 => {
+            let mut members = sets::CIFAR10_MEMBERS.iter();
+            members.all(|(_, name, _)| length(name) == Some(sets::CIFAR10_MEMBER_BYTES))
+        }
+        // A user's copy may be a part of it.
+        DatasetName::Criteo => length("train.txt").is_some_and(|bytes| bytes > 0),
+        DatasetName::Optdigits | DatasetName::Adult | DatasetName::SyntheticCtr => true,
+    }
+}
+
 /// Reads a data set, from the folder unless it is embedded or made up.
 pub(crate) fn load(name: DatasetName, folder: &Path) -> Result<Data> {
     match name {
@@ -191,7 +210,10 @@ pub(crate) fn load(name: DatasetName, folder: &Path) -> Result<Data> {
                 test_labels: people.test.labels,
             })
         }
-        DatasetName::SyntheticCtr => Ok(of_clicks(name, synthetic_ctr::draw()?)),
+        DatasetName::SyntheticCtr => {
+            let [train, test] = clicks();
+            Ok(of_clicks(name, [train.into_rows()?, test.into_rows()?]))
+        }
         DatasetName::Criteo => Ok(of_clicks(name, criteo::read(folder)?)),
     }
 }
@@ -339,10 +361,38 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_no_data_set_and_neither_is_half_of_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, there) = (|name| is_here(name, folder.path()), |file: &str| folder.path().join(file));
+        assert!(here(DatasetName::Adult) && !here(DatasetName::Mnist) && !here(DatasetName::Criteo));
+        std::fs::create_dir(there("mnist")).unwrap();
+        for (place, file) in sets::MNIST.iter().enumerate() {
+            assert!(!here(DatasetName::Mnist), "{place} files");
+            let written = std::fs::File::create(there("mnist").join(file.name)).unwrap();
+            // Its length is all that is looked at, so that no byte of it need be there.
+            written.set_len(file.bytes).unwrap();
+        }
+        assert!(here(DatasetName::Mnist));
+        std::fs::write(there("mnist").join(sets::MNIST[1].name), "cut off").unwrap();
+        assert!(!here(DatasetName::Mnist));
+        std::fs::create_dir(there("criteo")).unwrap();
+        std::fs::write(there("criteo/train.txt"), "a line").unwrap();
+        assert!(here(DatasetName::Criteo));
+    }
+
+    #[test]
     fn clicks_are_the_same_every_time_and_their_chances_are_known() {
         let [one, two] = [0, 1].map(|_| load(DatasetName::SyntheticCtr, Path::new("nowhere")).unwrap());
         assert_eq!((&one.train_labels, one.train.n_fields()), (&two.train_labels, 26));
         let clicks = f64::from(one.train_labels.iter().sum::<u32>()) / one.train_labels.len() as f64;
         assert!((0.15..0.35).contains(&clicks), "{clicks}");
+        // A sum of coins, each with its own chance; 2 of 100,000 such sums are further from what is expected.
+        let [drawn, _] = super::clicks();
+        let (expected, variance) = drawn
+            .chances
+            .iter()
+            .fold((0.0, 0.0), |(sum, variance), chance| (sum + chance, variance + chance * (1.0 - chance)));
+        let off = f64::from(drawn.labels.iter().sum::<u32>()) - expected;
+        assert!(drawn.labels == one.train_labels && off.abs() < 4.3 * f64::sqrt(variance), "{off}");
     }
 }

@@ -4,6 +4,7 @@ mod accuracy;
 mod erm;
 mod held_out;
 mod population;
+mod ran_away;
 mod sgd;
 mod tracking;
 mod variance;
@@ -19,11 +20,11 @@ use crate::data::{self, Data, DatasetName};
 use crate::error::{Error, Result};
 use crate::runner::Cell;
 use easyllp::ModelName;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// What an experiment is to do, as its file says.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "experiment", rename_all = "kebab-case")]
 pub enum Kind {
     /// Accuracy of methods against the size of bags.

@@ -32,10 +32,20 @@ pub fn figures(experiment: &Experiment, points: &[Point]) -> Vec<Figure> {
     }
 }
 
+/// Tasks that a headline names.
+const MOST_TASKS: usize = 3;
+
 /// What stands above an experiment's pictures.
 pub fn title(experiment: &Experiment) -> String {
     match &experiment.kind {
-        Kind::Accuracy(accuracy) => format!("Accuracy: {}, {}", accuracy.dataset.title(), accuracy.model),
+        Kind::Accuracy(accuracy) => {
+            let tasks = match &accuracy.tasks[..] {
+                tasks if tasks.len() > MOST_TASKS => format!("{} tasks, each by itself", tasks.len()),
+                tasks => tasks.join(" and "),
+            };
+            let rebag = if accuracy.rebag { ", bags dealt anew in every round" } else { "" };
+            format!("Accuracy: {}, {}, {tasks}{rebag}", accuracy.dataset.title(), accuracy.model)
+        }
         Kind::Variance(_) => "Variance of estimates".into(),
         Kind::Tracking(tracking) => {
             format!("Loss in the course of training: {}, {}", tracking.dataset.title(), tracking.model)
@@ -112,6 +122,22 @@ fn file_part(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headlines_differ_by_task_and_model() {
+        let headlines = |quick: bool| -> Vec<String> {
+            crate::names(quick).map(|name| title(&Experiment::named(name).unwrap().unwrap())).collect()
+        };
+        for quick in [false, true] {
+            let mut all = headlines(quick);
+            let n_all = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), n_all, "{all:?}");
+        }
+        assert!(headlines(false).contains(&"Accuracy: MNIST, cnn:mnist, even-vs-odd".into()));
+        assert!(headlines(false).contains(&"Accuracy: CIFAR-10, linear, 10 tasks, each by itself".into()));
+    }
 
     #[test]
     fn tables_have_a_cell_for_every_place() {

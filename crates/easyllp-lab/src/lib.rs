@@ -11,10 +11,10 @@
 //! let text = "experiment = \"erm\"\nsizes = [1, 4]\nbags = [50, 100]\nsamples = 10";
 //! let experiment = Experiment::parse("erm", text)?;
 //! let out = std::env::temp_dir().join(format!("easyllp-lab-{}", std::process::id()));
-//! let study = Study { out: out.clone(), data: out.clone(), seed: 1, budget: None };
-//! let ended = study.run(&experiment, &|_| ControlFlow::Continue(()))?;
+//! let study = Study { out: out.clone(), data: out.clone(), seed: 1, command: "a doctest".into() };
+//! let ended = study.run(&experiment, None, &|_| ControlFlow::Continue(()))?;
 //! assert_eq!((ended.done, ended.cells), (4, 4));
-//! let page = study.report(&[experiment], "a doctest")?;
+//! let page = study.report()?;
 //! assert!(page.exists() && out.join("erm.csv").exists() && out.join("erm-by-size.svg").exists());
 //! # std::fs::remove_dir_all(&out).unwrap();
 //! # Ok::<(), easyllp_lab::Error>(())
@@ -33,11 +33,15 @@ mod runner;
 // REPORT
 mod claims;
 mod figures;
+mod page;
+mod protocol;
+mod record;
 mod study;
 
 pub use claims::{Claim, Results, Verdict, claims};
 pub use data::{
-    ArchiveError, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, default_folder, get,
+    ArchiveError, Clicks, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, clicks,
+    default_folder, get, is_here,
 };
 pub use error::{Error, Result};
 pub use experiment::{Accuracy, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};

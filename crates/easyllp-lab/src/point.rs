@@ -1,7 +1,7 @@
 //! REPORT: what experiments find, one number at a time. All of them write the same kind of line, so that one journal, one CSV and one
 //! way to draw serve all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// A number that was found.
@@ -81,26 +81,31 @@ impl Summary {
     }
 }
 
-/// Lines of one measure, over replicas: series by series in the order in which they first come up, places from left to right. Where a series
-/// has points in several of the panels, a replica counts as their mean.
+/// Lines of one measure, over replicas: series by series in the order in which they first come up, places from left to right. Where there
+/// are several panels, a replica counts as their mean, and not at all where one of them is missing: tasks are not equally hard.
 pub fn lines(
     points: &[Point],
     panels: impl Fn(&str) -> bool,
     measure: &str,
 ) -> Vec<(String, Vec<(f64, Summary)>)> {
     let mut order: Vec<&str> = Vec::new();
+    let mut all_panels: BTreeSet<&str> = BTreeSet::new();
     // Places are compared by their bits, which for numbers from 0 on is their order.
-    let mut found: BTreeMap<(&str, u64, u32), Vec<f64>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, u64, u32), BTreeMap<&str, f64>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.measure == measure && panels(&point.panel)) {
         if !order.contains(&point.series.as_str()) {
             order.push(&point.series);
         }
-        found.entry((&point.series, point.x.to_bits(), point.replica)).or_default().push(point.value);
+        all_panels.insert(&point.panel);
+        let replica = found.entry((&point.series, point.x.to_bits(), point.replica)).or_default();
+        replica.insert(&point.panel, point.value);
     }
+    found.retain(|_, values| values.len() == all_panels.len());
     let line = |series: &str| {
         let mut places: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for ((_, x, _), values) in found.iter().filter(|((of, _, _), _)| *of == series) {
-            places.entry(*x).or_default().extend(Summary::of(values).map(|replica| replica.mean));
+        for ((_, x, _), values) in found.iter().filter(|((of, ..), _)| *of == series) {
+            let values: Vec<f64> = values.values().copied().collect();
+            places.entry(*x).or_default().extend(Summary::of(&values).map(|replica| replica.mean));
         }
         let places = places.into_iter();
         (
@@ -108,7 +113,7 @@ pub fn lines(
             places.filter_map(|(x, values)| Some((f64::from_bits(x), Summary::of(&values)?))).collect(),
         )
     };
-    order.into_iter().map(line).collect()
+    order.into_iter().map(line).filter(|(_, line): &(_, Vec<_>)| !line.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -139,17 +144,25 @@ mod tests {
     fn replicas_are_summed_up_and_panels_averaged() {
         let points = [
             point("0", "b", 4.0, 1, 1.0),
+            point("1", "b", 4.0, 1, 1.0),
             point("0", "b", 2.0, 1, 2.0),
             point("1", "b", 2.0, 1, 4.0),
             point("0", "b", 2.0, 2, 5.0),
+            point("1", "b", 2.0, 2, 5.0),
+            // No panel 1: the third replica is no mean of both.
+            point("0", "b", 2.0, 3, 9.0),
             point("0", "a", 2.0, 1, 7.0),
             point("other", "a", 2.0, 1, 70.0),
         ];
         let found = lines(&points, |panel| panel != "other", "accuracy");
-        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        // What has no whole replica is no line.
+        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b"]);
         let two = Summary { mean: 4.0, deviation: 2.0_f64.sqrt(), n: 2 };
         assert_eq!(found[0].1, [(2.0, two), (4.0, Summary { mean: 1.0, deviation: 0.0, n: 1 })]);
         assert!((two.standard_error() - 1.0).abs() < 1e-12);
+        let of_one = lines(&points, |panel| panel == "0", "accuracy");
+        assert_eq!(of_one.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        assert_eq!(of_one[0].1[0].1.n, 3);
         assert!(lines(&points, |_| true, "loss").is_empty());
     }
 }

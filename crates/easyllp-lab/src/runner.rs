@@ -50,12 +50,16 @@ pub struct Outcome {
     pub points: Vec<Point>,
     /// Cells that are done.
     pub done: usize,
+    /// How many of them this run did.
+    pub new: usize,
+    /// How many of them found nothing.
+    pub empty: usize,
     /// Cells in all.
     pub cells: usize,
 }
 
 /// Works through the cells: wide ones in turn, then the others side by side, one thread each. `watch` is told how far it is, and may break
-/// it off. With a budget, time goes first to cells whose bands are widest, and no cell is begun when it is over.
+/// it off. With a budget, time goes first to cells whose bands are widest, be they wide cells or not, and no cell is begun when it is over.
 pub fn run(
     cells: &[Cell],
     journal: &Journal,
@@ -78,31 +82,24 @@ pub fn run(
         state: Mutex::new(State {
             is_taken: found.iter().map(Option::is_some).collect(),
             found,
+            new: 0,
             cost: 0.0,
             error: None,
         }),
     };
-    while let Some(cell) = course.take(true) {
-        course.work_on(cell);
-    }
-    std::thread::scope(|scope| {
-        for _ in 0..rayon::current_num_threads() {
-            scope.spawn(|| {
-                let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-                while let Some(cell) = course.take(false) {
-                    match &alone {
-                        Ok(pool) => pool.install(|| course.work_on(cell)),
-                        // A machine that has no thread to spare works on this one.
-                        Err(_) => course.work_on(cell),
-                    }
-                }
-            });
+    // With a budget it may be the turn of wide cells again after others.
+    while course.next(&course.state()).is_some() {
+        while let Some(cell) = course.take(true) {
+            course.work_on(cell);
         }
-    });
-    let State { found, error, .. } = course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        course.side_by_side();
+    }
+    let State { found, new, error, .. } = course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     error.map_or(Ok(()), Err)?;
     let done = found.iter().flatten().count();
-    Ok(Outcome { points: found.into_iter().flatten().flatten().collect(), done, cells: cells.len() })
+    let empty = found.iter().flatten().filter(|points| points.is_empty()).count();
+    let points = found.into_iter().flatten().flatten().collect();
+    Ok(Outcome { points, done, new, empty, cells: cells.len() })
 }
 
 struct Course<'a> {
@@ -119,7 +116,8 @@ struct Course<'a> {
 struct State {
     is_taken: Vec<bool>,
     found: Vec<Option<Vec<Point>>>,
-    /// Of the cells that this run has done.
+    /// Cells that this run has done, and their cost.
+    new: usize,
     cost: f64,
     error: Option<crate::Error>,
 }
@@ -129,25 +127,46 @@ impl Course<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cell to work on, if one is left and there is time.
-    fn take(&self, wide: bool) -> Option<usize> {
+    /// Cells that are not wide, as long as it is the turn of one.
+    fn side_by_side(&self) {
+        std::thread::scope(|scope| {
+            for _ in 0..rayon::current_num_threads() {
+                scope.spawn(|| {
+                    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+                    while let Some(cell) = self.take(false) {
+                        match &alone {
+                            Ok(pool) => pool.install(|| self.work_on(cell)),
+                            // A machine that has no thread to spare works on this one.
+                            Err(_) => self.work_on(cell),
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    /// The cell to work on next, if one is left and there is time.
+    fn next(&self, state: &State) -> Option<usize> {
         if self.is_over.load(Ordering::Relaxed)
             || self.budget.is_some_and(|budget| self.started.elapsed() >= budget)
         {
             return None;
         }
+        let open = (0..self.cells.len()).filter(|&cell| !state.is_taken[cell]);
+        // The first of equals.
+        if self.budget.is_none() {
+            return open.min_by_key(|&cell| !self.cells[cell].is_wide);
+        }
+        let widths = widths(self.cells, state);
+        let width =
+            |cell: usize| widths.get(self.cells[cell].band.as_str()).copied().unwrap_or(f64::INFINITY);
+        open.reduce(|best, cell| if width(cell) > width(best) { cell } else { best })
+    }
+
+    /// Takes the next cell, if it is of this kind.
+    fn take(&self, wide: bool) -> Option<usize> {
         let mut state = self.state();
-        let mut open =
-            (0..self.cells.len()).filter(|&cell| !state.is_taken[cell] && self.cells[cell].is_wide == wide);
-        let cell = if self.budget.is_some() {
-            let widths = widths(self.cells, &state);
-            let width =
-                |cell: &usize| widths.get(self.cells[*cell].band.as_str()).copied().unwrap_or(f64::INFINITY);
-            // The first of equals.
-            open.reduce(|best, cell| if width(&cell) > width(&best) { cell } else { best })
-        } else {
-            open.next()
-        }?;
+        let cell = self.next(&state).filter(|&cell| self.cells[cell].is_wide == wide)?;
         state.is_taken[cell] = true;
         Some(cell)
     }
@@ -175,6 +194,7 @@ impl Course<'_> {
         match found {
             Ok(Some(points)) => {
                 state.found[cell] = Some(points);
+                state.new += 1;
                 state.cost += self.cells[cell].cost;
                 if (self.watch)(self.progress(&state)).is_break() {
                     self.is_over.store(true, Ordering::Relaxed);
@@ -279,7 +299,8 @@ mod tests {
         let expected: Vec<(String, u32)> =
             (1..=4).flat_map(|replica| ["0", "1", "2"].map(|panel| (panel.to_owned(), replica))).collect();
         assert_eq!(order, expected);
-        assert_eq!(run(&cells, &journal, None, &go_on).unwrap(), second);
+        assert_eq!(second.new, 12 - first.done);
+        assert_eq!(run(&cells, &journal, None, &go_on).unwrap(), Outcome { new: 0, ..second });
     }
 
     #[test]
@@ -294,12 +315,52 @@ mod tests {
             let found = cells.iter().enumerate().map(|(place, cell)| {
                 which.contains(&place).then(|| (cell.work)(&|_| ControlFlow::Continue(())).unwrap().unwrap())
             });
-            State { is_taken: vec![false; cells.len()], found: found.collect(), cost: 0.0, error: None }
+            State {
+                is_taken: vec![false; cells.len()],
+                found: found.collect(),
+                new: 0,
+                cost: 0.0,
+                error: None,
+            }
         };
         // Two replicas of each band but the last, of which there is one: its width is not known.
         let widths = widths(&cells, &found(&[0, 1, 2, 3, 4]));
         assert!(widths["0"].abs() < 1e-12 && (widths["1"] - 0.5).abs() < 1e-12);
         assert!(widths["2"] > 1e300);
+    }
+
+    /// Cells of other bands than the wide ones are not left for the time when those are done.
+    #[test]
+    fn wide_cells_and_others_take_turns_by_width() {
+        let order = Mutex::new(Vec::new());
+        let cell = |band: &'static str, is_wide: bool, replica: u32, value: f64| {
+            let order = &order;
+            let work = move |_: &Tell| {
+                order.lock().unwrap().push(band);
+                let (panel, series, measure) = (band.to_owned(), "s".to_owned(), "m".to_owned());
+                Ok(Some(vec![Point { panel, series, x: 1.0, replica, measure, value }]))
+            };
+            Cell {
+                key: format!("{band}, {replica}"),
+                band: band.into(),
+                cost: 1.0,
+                is_wide,
+                work: Box::new(work),
+            }
+        };
+        let values = [0.0, 1.0, 0.0, 1.0];
+        let of = |band, is_wide, scale: f64| {
+            (1..).zip(values).map(move |(replica, value)| cell(band, is_wide, replica, scale * value))
+        };
+        let cells: Vec<Cell> = of("wide", true, 1.0).chain(of("other", false, 9.0)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let ended = one_thread.install(|| run(&cells, &journal, Some(Duration::from_secs(600)), &go_on));
+        assert_eq!(ended.unwrap().done, 8);
+        // One of each, then a second of each, so that widths are known; then the wider band.
+        let expected = ["wide", "other", "wide", "other", "other", "other", "wide", "wide"];
+        assert_eq!(*order.lock().unwrap(), expected);
     }
 
     #[test]

@@ -1,15 +1,13 @@
-//! REPORT: experiments into a folder: a journal, a CSV and pictures for each, and one page for all.
+//! REPORT: experiments into a folder: a journal; a CSV, a record and pictures for each; and one page for all.
 
-use crate::claims::{Claim, Verdict, claims};
 use crate::error::{Error, Result};
-use crate::experiment::Experiment;
-use crate::figures::{figures, title};
-use crate::point::{Point, from_csv, to_csv};
-use crate::runner::{Progress, run};
+use crate::experiment::{Experiment, names};
+use crate::figures::figures;
+use crate::page::{Shown, page};
+use crate::point::{from_csv, to_csv};
+use crate::record::{Made, Record};
+use crate::runner::{Outcome, Progress, run};
 use easyllp::{Journal, write_whole};
-use easyllp_report::{document, escaped};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -24,8 +22,8 @@ pub struct Study {
     pub data: PathBuf,
     /// One seed for all.
     pub seed: u64,
-    /// The most time that an experiment may take; all it needs if there is none.
-    pub budget: Option<Duration>,
+    /// What one types to have these results again.
+    pub command: String,
 }
 
 /// A run that is killed forgets no more of the time that it took.
@@ -36,6 +34,8 @@ const NOTE_TIME_EVERY: Duration = Duration::from_secs(20);
 pub struct Ended {
     /// Cells that are done, in this run or an earlier one.
     pub done: usize,
+    /// How many of them found nothing, since trainings ran away in their first round.
+    pub empty: usize,
     /// Cells in all.
     pub cells: usize,
 }
@@ -45,23 +45,25 @@ impl Study {
         Ok(Journal::open(&self.out.join("journal"))?)
     }
 
-    /// Makes an experiment, or goes on with it, and writes its CSV and its pictures from what is done.
+    /// Makes an experiment, or goes on with it, in at most so much time, or all that it needs; writes its CSV, its record and its pictures
+    /// from what is done.
     pub fn run(
         &self,
         experiment: &Experiment,
+        budget: Option<Duration>,
         watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
     ) -> Result<Ended> {
         let started = Instant::now();
-        let journal = self.journal()?;
         let data = experiment.load(&self.data)?;
         let cells = experiment.cells(data.as_ref(), self.seed)?;
-        let before = self.seconds(&journal, experiment);
+        let journal = self.journal()?;
+        let before = seconds(&journal, &experiment.name, self.seed);
         let note_time = || {
             let spent = before + started.elapsed().as_secs_f64();
-            journal.put(&self.time_key(experiment), format!("{spent:?}").as_bytes())
+            journal.put(&time_key(&experiment.name, self.seed), format!("{spent:?}").as_bytes())
         };
         let noted = Mutex::new(Instant::now());
-        let outcome = run(&cells, &journal, self.budget, &|progress| {
+        let outcome = run(&cells, &journal, budget, &|progress| {
             let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
             if noted.elapsed() >= NOTE_TIME_EVERY {
                 *noted = Instant::now();
@@ -70,165 +72,116 @@ impl Study {
             }
             watch(progress)
         })?;
-        note_time()?;
-        write_whole(&self.csv(experiment), to_csv(&outcome.points).as_bytes())?;
+        if outcome.new > 0 {
+            note_time()?;
+        }
+        self.write(experiment, &outcome)?;
+        Ok(Ended { done: outcome.done, empty: outcome.empty, cells: outcome.cells })
+    }
+
+    fn write(&self, experiment: &Experiment, outcome: &Outcome) -> Result<()> {
+        let name = &experiment.name;
+        write_whole(&self.csv(name), to_csv(&outcome.points).as_bytes())?;
         for figure in figures(experiment, &outcome.points) {
-            let path = self.out.join(format!("{}-{}.svg", experiment.name, figure.name));
+            let path = self.out.join(format!("{name}-{}.svg", figure.name));
             write_whole(&path, figure.chart.svg().as_bytes())?;
         }
-        Ok(Ended { done: outcome.done, cells: outcome.cells })
+        // Who only draws results did not make them.
+        let made = if outcome.new > 0 {
+            Some(Made::here(&self.command))
+        } else {
+            Record::read(&self.out, name).filter(|kept| kept.seed == self.seed).and_then(|kept| kept.made)
+        };
+        Record::new(experiment, self.seed, outcome, made).write(&self.out, name)
     }
 
-    fn csv(&self, experiment: &Experiment) -> PathBuf {
-        self.out.join(format!("{}.csv", experiment.name))
+    fn csv(&self, name: &str) -> PathBuf {
+        self.out.join(format!("{name}.csv"))
     }
 
-    fn time_key(&self, experiment: &Experiment) -> String {
-        format!("seconds, {}, seed {}", experiment.name, self.seed)
-    }
-
-    fn seconds(&self, journal: &Journal, experiment: &Experiment) -> f64 {
-        let record = journal.get(&self.time_key(experiment));
-        record.and_then(|record| String::from_utf8(record).ok()?.parse().ok()).unwrap_or(0.0)
-    }
-
-    /// Writes the page from the results that are there; returns its path. `command` is what one types to make it.
-    pub fn report(&self, experiments: &[Experiment], command: &str) -> Result<PathBuf> {
+    /// Writes the page from all results that are in the folder; returns its path.
+    pub fn report(&self) -> Result<PathBuf> {
         let journal = self.journal()?;
         let mut results = Vec::new();
-        for experiment in experiments {
-            let path = self.csv(experiment);
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                let points = from_csv(&text).map_err(|(line, text)| Error::BadLine { path, line, text })?;
-                results.push((experiment, points));
-            }
-        }
-        let borrowed: Vec<(&Experiment, &[Point])> =
-            results.iter().map(|(experiment, points)| (*experiment, &points[..])).collect();
-        let mut body = format!(
-            "<header><h1>Easy learning from label proportions: the experiments</h1><p>easyllp {}, seed {}, {}</p></header>\n<pre>{}</pre>\n",
-            env!("CARGO_PKG_VERSION"),
-            self.seed,
-            machine(),
-            escaped(command)
-        );
-        body.push_str(&checklist(&claims(&borrowed)));
-        for (experiment, points) in &results {
-            body.push_str(&section(experiment, points, self.seconds(&journal, experiment)));
+        for (experiment, record) in self.experiments()? {
+            let path = self.csv(&experiment.name);
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let points = from_csv(&text).map_err(|(line, text)| Error::BadLine { path, line, text })?;
+            let seed = record.as_ref().map_or(self.seed, |record| record.seed);
+            let seconds = seconds(&journal, &experiment.name, seed);
+            results.push(Shown { experiment, points, record, seconds });
         }
         let path = self.out.join("index.html");
-        write_whole(
-            &path,
-            document("Easy learning from label proportions: the experiments", &body).as_bytes(),
-        )?;
+        write_whole(&path, page(&results).as_bytes())?;
         Ok(path)
     }
-}
 
-fn section(experiment: &Experiment, points: &[Point], seconds: f64) -> String {
-    let mut html = format!("<section class=\"experiment\"><h2>{}</h2>\n", escaped(&title(experiment)));
-    let _ = writeln!(
-        html,
-        "<p class=\"note\"><a href=\"{0}.csv\">{0}.csv</a>: {1} numbers, {2}; replicas: {3}</p>",
-        escaped(&experiment.name),
-        points.len(),
-        duration(seconds),
-        escaped(&replicas(points).join(", "))
-    );
-    html.push_str("<div class=\"charts\">\n");
-    for figure in figures(experiment, points) {
-        let _ = writeln!(
-            html,
-            "<div>{}<details><summary>numbers</summary>{}</details></div>",
-            figure.chart.figure(),
-            figure.table()
-        );
-    }
-    html.push_str("</div></section>\n");
-    html
-}
-
-/// How many replicas each series has: the fewest at any place, and the most if they differ.
-fn replicas(points: &[Point]) -> Vec<String> {
-    let mut series: Vec<&str> = Vec::new();
-    let mut found: BTreeMap<(&str, &str, u64), BTreeSet<u32>> = BTreeMap::new();
-    for point in points {
-        if !series.contains(&point.series.as_str()) {
-            series.push(&point.series);
+    /// All experiments that may have results: those that come with the program, in their order, and those that left a record.
+    fn experiments(&self) -> Result<Vec<(Experiment, Option<Record>)>> {
+        let mut experiments = Vec::new();
+        for name in names(false).chain(names(true)) {
+            let record = Record::read(&self.out, name);
+            let experiment = match &record {
+                Some(record) => record.experiment(name),
+                None => Experiment::named(name).expect("a name of its own list")?,
+            };
+            experiments.push((experiment, record));
         }
-        found.entry((&point.series, &point.panel, point.x.to_bits())).or_default().insert(point.replica);
-    }
-    let of_series = |series: &str| {
-        let counts =
-            || found.iter().filter(|((of, ..), _)| *of == series).map(|(_, replicas)| replicas.len());
-        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
-            (least, most) if least == most => format!("{series} {most}"),
-            (least, most) => format!("{series} {least} to {most}"),
+        for name in Record::names(&self.out) {
+            if experiments.iter().all(|(known, _)| known.name != name)
+                && let Some(record) = Record::read(&self.out, &name)
+            {
+                experiments.push((record.experiment(&name), Some(record)));
+            }
         }
-    };
-    series.into_iter().map(of_series).collect()
-}
-
-fn checklist(claims: &[Claim]) -> String {
-    let mut html = "<section class=\"text\"><h2>What the paper claims, and what was found</h2></section>\n<ul class=\"claims\">\n".to_owned();
-    for claim in claims {
-        let (class, mark) = match claim.verdict {
-            Verdict::Held => ("held", "✓"),
-            Verdict::NotHeld => ("not-held", "✗"),
-            Verdict::Open => ("open", "?"),
-        };
-        let _ = writeln!(
-            html,
-            "<li><span class=\"verdict {class}\">{mark}</span>{} <em>{}.</em><br><span class=\"note\">Held if: {}.</span></li>",
-            escaped(claim.text),
-            escaped(&claim.evidence),
-            escaped(claim.rule)
-        );
+        Ok(experiments)
     }
-    html.push_str("</ul>\n");
-    html
 }
 
-/// What it ran on, in a few words.
-fn machine() -> String {
-    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = cpus
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .map(|rest| rest.trim_start_matches([' ', '\t', ':']));
-    let name = name.map_or_else(|| std::env::consts::ARCH.to_owned(), escaped);
-    format!("{name}, {} threads", rayon::current_num_threads())
+fn time_key(name: &str, seed: u64) -> String {
+    format!("seconds, {name}, seed {seed}")
 }
 
-fn duration(seconds: f64) -> String {
-    match seconds {
-        ..60.0 => format!("{seconds:.0} s"),
-        60.0..3600.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3600.0),
-    }
+fn seconds(journal: &Journal, name: &str, seed: u64) -> f64 {
+    let record = journal.get(&time_key(name, seed));
+    record.and_then(|record| String::from_utf8(record).ok()?.parse().ok()).unwrap_or(0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ERM: &str = "experiment = \"erm\"\nsizes = [1, 4]\nbags = [50, 100]\nsamples = 3";
+
+    fn study(out: PathBuf, command: &str) -> Study {
+        Study { data: out.clone(), out, seed: 1, command: command.into() }
+    }
+
+    fn go_on(_: Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     #[test]
-    fn replicas_are_counted_place_by_place() {
-        let point = |series: &str, x, replica| Point {
-            panel: "p".into(),
-            series: series.into(),
-            x,
-            replica,
-            measure: "m".into(),
-            value: 0.0,
+    fn results_keep_who_made_them_and_stay_on_the_page() {
+        let folder = tempfile::tempdir().unwrap();
+        let page_by = |command: &str, name: &str| {
+            let study = study(folder.path().into(), command);
+            study.run(&Experiment::parse(name, ERM).unwrap(), None, &go_on).unwrap();
+            std::fs::read_to_string(study.report().unwrap()).unwrap()
         };
-        let points = [
-            point("b", 1.0, 1),
-            point("b", 1.0, 2),
-            point("b", 2.0, 1),
-            point("a", 1.0, 7),
-            point("a", 1.0, 7),
-        ];
-        assert_eq!(replicas(&points), ["b 1 to 2", "a 1"]);
+        let of_two = |page: &str| [page.contains("by one;"), page.contains("by another;")];
+        assert_eq!(of_two(&page_by("by one", "own")), [true, false]);
+        // Its cells are done: whoever looks at them again did not make them. What another found under another name is there, too.
+        let page = page_by("by another", "own");
+        assert_eq!(of_two(&page), [true, false]);
+        std::fs::remove_dir_all(folder.path().join("journal")).unwrap();
+        let page = page_by("by another", "second");
+        assert_eq!(of_two(&page), [true, true]);
+        assert!(page.contains("(own)") && page.contains("(second)") && page.contains("own.csv"));
+        // Without a record an experiment that does not come with the program is not known, and one that does is.
+        std::fs::remove_file(folder.path().join("own.json")).unwrap();
+        std::fs::rename(folder.path().join("own.csv"), folder.path().join("erm.csv")).unwrap();
+        let page = page_by("by another", "second");
+        assert!(page.contains("(erm)") && !page.contains("(own)") && page.contains("(second)"));
     }
 }

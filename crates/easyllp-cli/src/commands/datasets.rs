@@ -1,4 +1,4 @@
-//! `easyllp datasets`: which data sets there are; bringing them here, and the embedded ones as files.
+//! `easyllp datasets`: which data sets there are; bringing them here, and those that come with the program as files.
 
 use crate::output::print;
 use crate::progress::Download;
@@ -8,12 +8,12 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{Column, TableWriter};
-use easyllp_lab::{DatasetName, Origin, default_folder};
+use easyllp_lab::{Clicks, DatasetName, Origin, clicks, default_folder, is_here};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// List the data sets, download one, or write an embedded one to a file.
+/// List the data sets, download one, or write one that comes with the program to a file.
 #[derive(Debug, Args)]
 pub(crate) struct DatasetsArgs {
     #[command(subcommand)]
@@ -62,6 +62,8 @@ enum DatasetsCommand {
 enum Name {
     Adult,
     Optdigits,
+    /// With the chance of a click in the column `probability`
+    SyntheticCtr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,19 +80,21 @@ pub(crate) fn run(args: &DatasetsArgs) -> Result<()> {
             get(name, &dir.clone().unwrap_or_else(default_folder), from.as_deref())
         }
         DatasetsCommand::Export { name, out, part } => {
-            let (data, label) = match name {
-                Name::Adult => (datasets::adult()?, "income"),
-                Name::Optdigits => (datasets::optdigits()?, "digit"),
+            let both = match name {
+                Name::Adult => of_embedded(&datasets::adult()?, "income")?,
+                Name::Optdigits => of_embedded(&datasets::optdigits()?, "digit")?,
+                Name::SyntheticCtr => {
+                    let [train, test] = clicks();
+                    [of_clicks(&train)?, of_clicks(&test)?]
+                }
             };
-            let parts: Vec<&Labelled> = match part {
-                Part::All => vec![&data.train, &data.test],
-                Part::Train => vec![&data.train],
-                Part::Test => vec![&data.test],
+            let batches = match part {
+                Part::All => &both[..],
+                Part::Train => &both[..1],
+                Part::Test => &both[1..],
             };
-            let batches =
-                parts.into_iter().map(|part| batch(&data, part, label)).collect::<Result<Vec<_>>>()?;
             let mut writer = TableWriter::create(out, batches[0].schema())?;
-            for batch in &batches {
+            for batch in batches {
                 writer.write(batch)?;
             }
             Ok(writer.finish()?)
@@ -103,11 +107,11 @@ const DOWNLOADED: [DatasetName; 2] = [DatasetName::Mnist, DatasetName::Cifar10];
 
 fn list(folder: &Path) -> String {
     let line = |name: DatasetName| {
-        let here = match DOWNLOADED.contains(&name) {
-            _ if name == DatasetName::Criteo && !folder.join("criteo/train.txt").exists() => ", not here",
-            true if folder.join(name.as_str()).exists() => ", here",
-            true => ", not here yet",
-            false => "",
+        let here = match (DOWNLOADED.contains(&name), is_here(name, folder)) {
+            (true, true) => ", here",
+            (true, false) => ", not here yet",
+            (false, true) => "",
+            (false, false) => ", not here",
         };
         format!("{:14} {}{here}\n", name.as_str(), name.about())
     };
@@ -129,6 +133,28 @@ fn get(name: &str, folder: &Path, from: Option<&str>) -> Result<()> {
     });
     drop(download);
     print(&format!("{}\n", folder?.display()))
+}
+
+/// The parts of an embedded data set: to train on, and to test on.
+fn of_embedded(data: &Dataset, label: &str) -> Result<[RecordBatch; 2]> {
+    Ok([batch(data, &data.train, label)?, batch(data, &data.test, label)?])
+}
+
+fn of_clicks(clicks: &Clicks) -> Result<RecordBatch> {
+    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+    for (place, number) in clicks.numbers.columns().into_iter().enumerate() {
+        let values = number.iter().map(|&value| Some(f64::from(value)));
+        columns.push((format!("number_{place}"), Arc::new(values.collect::<Float64Array>())));
+    }
+    for (place, category) in clicks.categories.columns().into_iter().enumerate() {
+        // With a letter, so that no reader takes it for a number.
+        let values = category.iter().map(|value| Some(format!("v{value}")));
+        columns.push((format!("category_{place}"), Arc::new(values.collect::<StringArray>())));
+    }
+    let labels = clicks.labels.iter().map(|&label| Some(i64::from(label)));
+    columns.push(("click".into(), Arc::new(labels.collect::<Int64Array>())));
+    columns.push(("probability".into(), Arc::new(Float64Array::from(clicks.chances.clone()))));
+    RecordBatch::try_from_iter(columns).context("columns of one length")
 }
 
 fn batch(data: &Dataset, part: &Labelled, label: &str) -> Result<RecordBatch> {

@@ -3,20 +3,21 @@
 use crate::commands::use_threads;
 use crate::output::{misuse, print};
 use crate::progress::Cells;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use easyllp_lab::{Experiment, Study, default_folder, names};
+use easyllp_lab::{Ended, Error, Experiment, Study, default_folder, names};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Repeat the experiments of the paper, or your own, and look at what is found.
 ///
 /// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: stopped at any moment and
 /// started again, at most the cells under way are repeated. Results are a CSV and pictures for each experiment, and one page for
-/// all, index.html, which sets them beside what the paper claims.
+/// all, index.html, which sets them beside what the paper claims. Experiments whose data is not here are left out, and named in the end.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// Which: all, variance, accuracy, tracking, sgd, erm, one by its name (see --list), or a file that describes one
@@ -39,7 +40,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     rebag: bool,
 
-    /// The most time for each experiment, such as 90s, 30m or 2h; it goes to the widest bands first
+    /// The most time for all, such as 90s, 30m or 2h: shared out among the experiments, within one to the widest bands first
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 
@@ -67,33 +68,50 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     }
     use_threads(args.threads)?;
     let experiments = chosen(args)?;
-    // The page shows all results that are in the folder.
-    let others = names(false)
-        .chain(names(true))
-        .filter_map(Experiment::named)
-        .collect::<easyllp_lab::Result<Vec<_>>>()?;
-    let is_other = |other: &Experiment| experiments.iter().all(|experiment| experiment.name != other.name);
-    let shown: Vec<Experiment> =
-        experiments.iter().cloned().chain(others.into_iter().filter(is_other)).collect();
     let study = Study {
         out: args.out.clone(),
         data: args.data.clone().unwrap_or_else(default_folder),
         seed: args.seed,
-        budget: args.budget,
+        command: command(args),
     };
-    for experiment in &experiments {
+    let deadline = args.budget.and_then(|budget| Instant::now().checked_add(budget));
+    let (mut page, mut left_out) = (None, BTreeMap::new());
+    for (experiment, n_left) in experiments.iter().zip((1..=experiments.len()).rev()) {
+        // What one experiment leaves over is shared out among the next.
+        let share =
+            |deadline: Instant| deadline.saturating_duration_since(Instant::now()).div_f64(n_left as f64);
         let cells = Cells::begin(&experiment.name);
-        let ended = study.run(experiment, &|progress| {
+        let ended = study.run(experiment, deadline.map(share), &|progress| {
             cells.see(&progress);
             ControlFlow::Continue(())
         });
         drop(cells);
-        let ended = ended.with_context(|| format!("experiment {}", experiment.name))?;
-        print(&format!("{}: {} of {} cells\n", experiment.name, ended.done, ended.cells))?;
+        let ended = match ended {
+            Err(error @ (Error::NoData { .. } | Error::NoCriteo { .. })) => {
+                left_out.entry(error.to_string()).or_insert_with(Vec::new).push(experiment.name.as_str());
+                continue;
+            }
+            ended => ended.with_context(|| format!("experiment {}", experiment.name))?,
+        };
+        print(&told(&experiment.name, ended))?;
         // After each, so that there is something to look at.
-        study.report(&shown, &command(args))?;
+        page = Some(study.report()?);
     }
-    print(&format!("{}\n", study.report(&shown, &command(args))?.display()))
+    if let Some(page) = page {
+        print(&format!("{}\n", page.display()))?;
+    }
+    let reasons: Vec<String> =
+        left_out.iter().map(|(reason, names)| format!("left out {}: {reason}", names.join(", "))).collect();
+    if reasons.is_empty() { Ok(()) } else { Err(anyhow!(reasons.join("; "))) }
+}
+
+/// How an experiment ended, in a line.
+fn told(name: &str, ended: Ended) -> String {
+    let empty = match ended.empty {
+        0 => String::new(),
+        empty => format!(", {empty} of which found nothing: trainings ran away in the first round"),
+    };
+    format!("{name}: {} of {} cells{empty}\n", ended.done, ended.cells)
 }
 
 /// The experiments that are asked for, each once, in the order in which they are known.
@@ -166,6 +184,13 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_found_nothing_is_told() {
+        let ended = Ended { done: 3, empty: 0, cells: 4 };
+        assert_eq!(told("erm", ended), "erm: 3 of 4 cells\n");
+        assert!(told("erm", Ended { empty: 2, ..ended }).contains("cells, 2 of which found nothing"));
+    }
 
     #[test]
     fn times_have_a_unit() {

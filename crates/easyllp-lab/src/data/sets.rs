@@ -43,6 +43,9 @@ pub(super) const CIFAR10: Published<'static> = Published {
     mirrors: &["https://www.cs.toronto.edu/~kriz/", "http://www.cs.toronto.edu/~kriz/"],
 };
 
+/// Each of them holds 10,000 images: a byte for the class, and 3 · 32 · 32 for pixels.
+pub(super) const CIFAR10_MEMBER_BYTES: u64 = 10_000 * (1 + 3 * 32 * 32);
+
 /// The members of CIFAR-10's archive that hold images: path in the archive, name, SHA-256.
 pub(super) const CIFAR10_MEMBERS: [(&str, &str, &str); 6] = [
     (

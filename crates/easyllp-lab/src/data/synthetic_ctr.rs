@@ -20,8 +20,28 @@ const N_PAIRS: usize = 10;
 /// The log odds of a click where nothing has an effect: one click in four or five.
 const AT_REST: f64 = -1.5;
 
-/// Rows with their labels: to train on, and to test on.
-pub(super) fn draw() -> Result<[(Rows<'static>, Vec<u32>); 2]> {
+/// Ad views, with the chance of each that it was clicked on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clicks {
+    /// Numbers, a row each: standard normal.
+    pub numbers: Array2<f32>,
+    /// Categories, a row each: from 0 to 1,023.
+    pub categories: Array2<u32>,
+    /// Whether there was a click: 1 or 0.
+    pub labels: Vec<u32>,
+    /// The chance of it.
+    pub chances: Vec<f64>,
+}
+
+impl Clicks {
+    /// As models take them, and their labels.
+    pub(super) fn into_rows(self) -> Result<(Rows<'static>, Vec<u32>)> {
+        Ok((Rows::new(self.numbers, self.categories, vec![N_VALUES; N_FIELDS])?, self.labels))
+    }
+}
+
+/// The data set `synthetic-ctr`: ad views to train on, and to test on; the same every time.
+pub fn clicks() -> [Clicks; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut effects = |n: usize, size: f64| -> Vec<f64> {
         (0..n)
@@ -39,7 +59,7 @@ pub(super) fn draw() -> Result<[(Rows<'static>, Vec<u32>); 2]> {
     let mut part = |n_rows: usize| {
         let mut dense = Array2::<f32>::zeros((n_rows, N_NUMBERS));
         let mut fields = Array2::<u32>::zeros((n_rows, N_FIELDS));
-        let mut labels = Vec::with_capacity(n_rows);
+        let (mut labels, mut chances) = (Vec::with_capacity(n_rows), Vec::with_capacity(n_rows));
         for (mut numbers, mut values) in dense.rows_mut().into_iter().zip(fields.rows_mut()) {
             let mut log_odds = AT_REST;
             for (number, effect) in numbers.iter_mut().zip(&of_numbers) {
@@ -60,9 +80,11 @@ pub(super) fn draw() -> Result<[(Rows<'static>, Vec<u32>); 2]> {
                 let kind = (values[2 * pair] % 8 * 8 + values[2 * pair + 1] % 8) as usize;
                 log_odds += of_pairs[pair * 64 + kind];
             }
-            labels.push(u32::from(rng.random::<f64>() < 1.0 / (1.0 + (-log_odds).exp())));
+            let chance = 1.0 / (1.0 + (-log_odds).exp());
+            labels.push(u32::from(rng.random::<f64>() < chance));
+            chances.push(chance);
         }
-        Ok((Rows::new(dense, fields, vec![N_VALUES; N_FIELDS])?, labels))
+        Clicks { numbers: dense, categories: fields, labels, chances }
     };
-    Ok([part(N_TRAIN)?, part(N_TEST)?])
+    [part(N_TRAIN), part(N_TEST)]
 }

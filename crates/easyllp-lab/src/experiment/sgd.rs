@@ -9,11 +9,11 @@ use easyllp::sgd::{Domain, Labels, Steps};
 use easyllp::{LabelPrior, LinearModel, LossName, Optimizer, Trainer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// What to run.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sgd {
     /// Rows in a bag.

@@ -4,6 +4,7 @@
 use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task};
 use crate::error::Result;
+use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::bagging::{self, Sizes};
@@ -11,11 +12,11 @@ use easyllp::{
     Adam, AnyModel, BagWeights, Bags, Correction, Judge, LabelPrior, Lesson, LossName, MethodName,
     MethodOptions, Model, ModelName, Optimizer, Predictions, Progress, Trainer, metrics,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// What to train.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tracking {
     /// On which data.
@@ -117,7 +118,7 @@ impl Tracking {
             }
             ControlFlow::Continue(())
         };
-        trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge))?;
+        as_far_as_it_went(trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge)))?;
         Ok((!is_over).then_some(points))
     }
 }

@@ -11,10 +11,10 @@ use crate::runner::Cell;
 use easyllp::{BagWeights, Bags, Correction, LabelPrior, Noise, Partition};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What to draw.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variance {
     /// Rows in a bag, at p = ½.

@@ -3,6 +3,7 @@
 
 use super::{Course, Setting, told};
 use crate::error::Result;
+use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::SideBySide;
@@ -87,7 +88,13 @@ impl<'d> ByBag<'d> {
         let mut model = self.start()?;
         let mut objective = SideBySide::new(objectives)?;
         let trainer = setting.trainer(setting.accuracy.epochs, seed);
-        trainer.fit_bags(&mut model, &data.train, &mut objective, &mut watch, Some(judge))?;
+        as_far_as_it_went(trainer.fit_bags(
+            &mut model,
+            &data.train,
+            &mut objective,
+            &mut watch,
+            Some(judge),
+        ))?;
         drop(watch);
         let points = tasks
             .iter()

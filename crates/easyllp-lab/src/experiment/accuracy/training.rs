@@ -2,9 +2,12 @@
 
 use super::{Course, Setting, told};
 use crate::error::Result;
+use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
-use easyllp::{AnyModel, Judge, Lesson, LossName, MethodName, MethodOptions, Model, ModelName};
+use easyllp::{
+    AnyModel, Bags, Judge, Lesson, LossName, MethodName, MethodOptions, Model, ModelName, Partition,
+};
 use std::sync::Arc;
 
 /// A training.
@@ -35,10 +38,12 @@ impl<'d> Training<'d> {
     fn train(&self, tell: &Tell) -> Result<Option<Vec<Point>>> {
         let Self { setting, method, size, replica, .. } = self;
         let (accuracy, data, task) = (&setting.accuracy, setting.data, &setting.tasks[self.task]);
-        // Rows that are dealt anew in every round come as bags of one.
         let rebag = (accuracy.rebag && *method == MethodName::EasyLlp).then_some(*size);
-        let partition = setting.partition(*replica, if rebag.is_some() { 1 } else { *size })?;
-        let (bags, held_out) = setting.deal(&partition, task, *replica)?;
+        let (mut bags, held_out) = setting.deal(&setting.partition(*replica, *size)?, task, *replica)?;
+        if rebag.is_some() {
+            // Rows that are dealt anew in every round come as bags of one; those held out stay in their bags.
+            bags = row_by_row(&bags, &task.train)?;
+        }
         let apart = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
         let loss = LossName::Logistic.training()?;
         let mut course = Course::default();
@@ -59,8 +64,35 @@ impl<'d> Training<'d> {
         let options = MethodOptions { rebag, rounds: accuracy.epochs, ..MethodOptions::default() };
         let lesson = Lesson { method: *method, options, bags: &bags, loss };
         let trainer = setting.trainer(if by_rounds { 1 } else { accuracy.epochs }, seed);
-        trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge))?;
+        as_far_as_it_went(trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge)))?;
         drop(watch);
         Ok((!is_over).then(|| course.points(&task.name, *method, *size, *replica)))
+    }
+}
+
+/// The rows of these bags as bags of one, with their labels.
+fn row_by_row(bags: &Bags, labels: &[u32]) -> Result<Bags> {
+    let rows = bags.rows();
+    let partition = Partition::new(bags.n_rows(), rows.iter().map(|&row| [row]))?;
+    Ok(Bags::from_labels(partition, labels, 2)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use easyllp::bagging::{self, Sizes};
+
+    #[test]
+    fn rows_of_bags_are_told_one_by_one() {
+        let labels: Vec<u32> = (0..20).map(|row| u32::from(row % 3 == 0)).collect();
+        let partition = bagging::random(20, &Sizes::Fixed(4), 1).unwrap();
+        let parts = bagging::split(&Bags::from_labels(partition, &labels, 2).unwrap(), 0.4, 1).unwrap();
+        let singles = row_by_row(&parts.train, &labels).unwrap();
+        assert_eq!((singles.n_bags(), singles.n_rows()), (12, 20));
+        assert!(singles.rows().iter().all(|row| !parts.held_out.rows().contains(row)));
+        for bag in 0..singles.n_bags() {
+            let label = labels[singles.members(bag)[0] as usize];
+            assert_eq!(singles.counts_of(bag)[1].to_bits(), f64::from(label).to_bits());
+        }
     }
 }

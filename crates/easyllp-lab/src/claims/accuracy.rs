@@ -1,0 +1,227 @@
+//! Claims about accuracies: who is ahead of whom.
+
+use super::{Claim, Results, Verdict, claim};
+use crate::experiment::{Kind, MEASURES};
+use crate::point::{Summary, lines};
+
+/// Mean accuracies of the best round: experiment, picture (a task, or all classes against the rest), method, size.
+struct Accuracies {
+    experiment: String,
+    dataset: &'static str,
+    is_linear: bool,
+    panel: String,
+    methods: Vec<(String, Vec<(f64, Summary)>)>,
+}
+
+impl Accuracies {
+    fn of(results: &Results) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (experiment, points) in results {
+            let Kind::Accuracy(accuracy) = &experiment.kind else { continue };
+            // The paper's bags are fixed.
+            if accuracy.rebag {
+                continue;
+            }
+            for panel in accuracy.pictures(points) {
+                let is_it = |task: &str| accuracy.picture(task) == panel;
+                all.push(Self {
+                    experiment: experiment.name.clone(),
+                    dataset: accuracy.dataset.title(),
+                    is_linear: accuracy.model == "linear",
+                    panel: panel.to_owned(),
+                    methods: lines(points, is_it, MEASURES[0]),
+                });
+            }
+        }
+        all
+    }
+
+    /// Sizes at which both methods were tried, with their means.
+    fn both<'a>(&'a self, one: &str, other: &str) -> impl Iterator<Item = (f64, f64, f64)> + 'a {
+        let of = |method: &str| {
+            self.methods.iter().find(|(name, _)| name == method).map_or(&[][..], |(_, line)| line)
+        };
+        let other = of(other);
+        of(one).iter().filter_map(move |(x, first)| {
+            let (_, second) = other.iter().find(|(at, _)| at.to_bits() == x.to_bits())?;
+            Some((*x, first.mean, second.mean))
+        })
+    }
+}
+
+pub(super) fn mean_map_is_close(results: &Results) -> Claim {
+    let all = Accuracies::of(results);
+    let differences: Vec<(f64, String)> = all
+        .iter()
+        .filter(|of| of.is_linear)
+        .flat_map(|of| {
+            of.both("easyllp", "mean-map")
+                .map(move |(k, one, other)| (one - other, format!("{}, {}, k = {k}", of.dataset, of.panel)))
+        })
+        .collect();
+    let found =
+        differences.iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs())).map(|(most, place)| {
+            let mean = differences.iter().map(|(difference, _)| difference.abs()).sum::<f64>()
+                / differences.len() as f64;
+            (
+                Verdict::of(mean <= 0.01),
+                format!(
+                    "accuracies differ by {mean:.4} in the mean over {} places, most ({most:+.4}) at {place}",
+                    differences.len()
+                ),
+            )
+        });
+    claim(
+        "For linear models EasyLLP performs very similarly to MeanMap.",
+        "mean absolute difference of accuracies at most 0.01",
+        found,
+    )
+}
+
+pub(super) fn label_generation_is_below(results: &Results) -> Claim {
+    let all = Accuracies::of(results);
+    let against = |rival: &'static str| {
+        let linear = all.iter().filter(|of| of.is_linear);
+        let places = linear.flat_map(|of| {
+            let place = |k: f64| format!("{}, {}, k = {k}", of.dataset, of.panel);
+            of.both("label-generation", rival).map(move |(k, one, other)| (one < other, place(k)))
+        });
+        places.collect::<Vec<(bool, String)>>()
+    };
+    let rivals = [("EasyLLP", against("easyllp")), ("MeanMap", against("mean-map"))];
+    let is_tried = rivals.iter().all(|(_, places)| !places.is_empty());
+    let found = is_tried.then(|| {
+        let holds = rivals.iter().flat_map(|(_, places)| places).all(|(below, _)| *below);
+        (Verdict::of(holds), rivals.map(|(name, places)| below(name, &places)).join("; "))
+    });
+    claim(
+        "Label generation consistently underperforms MeanMap and EasyLLP (linear models).",
+        "below both in the mean at every size",
+        found,
+    )
+}
+
+/// At how many places something is below a rival, and at which it is not.
+fn below(rival: &str, places: &[(bool, String)]) -> String {
+    let above: Vec<&str> =
+        places.iter().filter(|(below, _)| !below).map(|(_, place)| place.as_str()).collect();
+    let listed = if above.is_empty() { String::new() } else { format!(", not at {}", shortened(&above)) };
+    format!("below {rival} at {} of {} places{listed}", places.len() - above.len(), places.len())
+}
+
+fn shortened(names: &[&str]) -> String {
+    const LISTED: usize = 6;
+    let listed = names[..names.len().min(LISTED)].join("; ");
+    if names.len() > LISTED { format!("{listed} and {} more", names.len() - LISTED) } else { listed }
+}
+
+pub(super) fn networks_are_ahead(results: &Results) -> Claim {
+    let all = Accuracies::of(results);
+    let mut gains = Vec::new();
+    for network in all.iter().filter(|of| !of.is_linear) {
+        let linear =
+            all.iter().find(|of| of.is_linear && of.dataset == network.dataset && of.panel == network.panel);
+        let Some(linear) = linear else { continue };
+        let line = |of: &Accuracies| {
+            of.methods
+                .iter()
+                .find(|(name, _)| name == "easyllp")
+                .map(|(_, line)| line.clone())
+                .unwrap_or_default()
+        };
+        let of_linear = line(linear);
+        for (k, found) in line(network) {
+            if let Some((_, other)) = of_linear.iter().find(|(at, _)| at.to_bits() == k.to_bits()) {
+                gains.push((
+                    found.mean - other.mean,
+                    format!("{}, {}, k = {k}", network.experiment, network.panel),
+                ));
+            }
+        }
+    }
+    let found = gains.iter().min_by(|one, other| one.0.total_cmp(&other.0)).map(|(least, place)| {
+        let ahead = gains.iter().filter(|(gain, _)| *gain > 0.0).count();
+        (
+            Verdict::of(ahead == gains.len()),
+            format!("ahead at {ahead} of {} places; least ({least:+.4}) at {place}", gains.len()),
+        )
+    });
+    claim(
+        "The main advantage is seen with neural networks: under EasyLLP they are ahead of linear models.",
+        "ahead in the mean at every size that both were tried at",
+        found,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::claims;
+    use crate::experiment::Experiment;
+    use crate::point::Point;
+
+    fn accuracy(name: &str, model: &str, task: &str) -> Experiment {
+        let text = format!(
+            "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"{task}\"]\nmodel = \"{model}\"\n\
+             methods = [\"easyllp\"]\nbag-sizes = [2]\nreplicas = 1\nepochs = 1"
+        );
+        Experiment::parse(name, &text).unwrap()
+    }
+
+    fn point(panel: &str, series: &str, x: f64, value: f64) -> Point {
+        let (panel, series, measure) = (panel.into(), series.into(), MEASURES[0].into());
+        Point { panel, series, x, replica: 1, measure, value }
+    }
+
+    fn best(series: &str, k: f64, value: f64) -> Point {
+        point("even vs odd", series, k, value)
+    }
+
+    #[test]
+    fn verdicts_follow_the_numbers() {
+        let (linear, network) =
+            (accuracy("l", "linear", "even-vs-odd"), accuracy("n", "mlp:4", "even-vs-odd"));
+        let of_linear = [
+            best("easyllp", 2.0, 0.9),
+            best("easyllp", 8.0, 0.8),
+            best("mean-map", 2.0, 0.905),
+            best("mean-map", 8.0, 0.8),
+            best("label-generation", 2.0, 0.91),
+            best("label-generation", 8.0, 0.7),
+        ];
+        let of_network = [best("easyllp", 2.0, 0.95), best("easyllp", 8.0, 0.85)];
+        let found = claims(&[(&linear, &of_linear), (&network, &of_network)]);
+        let verdicts: Vec<Verdict> = found.iter().take(3).map(|claim| claim.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Held, Verdict::NotHeld, Verdict::Held], "{found:?}");
+        assert!(found[1].evidence.contains("1 of 2") && found[1].evidence.contains("k = 2"));
+        // A single class is held against that class, not against the mean of all.
+        let all = accuracy("l", "linear", "one-vs-all");
+        let of_class = |value: f64| [point("3 vs rest", "easyllp", 2.0, value)];
+        let (of_all, of_one) = (of_class(0.9), of_class(0.8));
+        assert_eq!(claims(&[(&all, &of_all), (&network, &of_one)])[2].verdict, Verdict::Open);
+        let behind = [best("easyllp", 2.0, 0.95), best("easyllp", 8.0, 0.75)];
+        assert_eq!(claims(&[(&linear, &of_linear), (&network, &behind)])[2].verdict, Verdict::NotHeld);
+    }
+
+    #[test]
+    fn label_generation_is_held_against_both() {
+        let linear = accuracy("l", "linear", "even-vs-odd");
+        let judged = |points: &[Point]| label_generation_is_below(&[(&linear, points)]);
+        let (easyllp, generated) = (best("easyllp", 2.0, 0.9), best("label-generation", 2.0, 0.85));
+        let verdict = |mean_map: f64| {
+            judged(&[easyllp.clone(), generated.clone(), best("mean-map", 2.0, mean_map)]).verdict
+        };
+        assert_eq!((verdict(0.9), verdict(0.8)), (Verdict::Held, Verdict::NotHeld));
+        // One of the two alone cannot tell.
+        assert_eq!(judged(&[easyllp.clone(), generated.clone()]).verdict, Verdict::Open);
+    }
+
+    #[test]
+    fn bags_that_are_dealt_anew_are_none_of_the_papers() {
+        let linear = accuracy("l", "linear", "even-vs-odd");
+        let mut network = accuracy("n", "mlp:4", "even-vs-odd");
+        network.set_rebag();
+        let (behind, ahead) = ([best("easyllp", 2.0, 0.8)], [best("easyllp", 2.0, 0.9)]);
+        assert_eq!(networks_are_ahead(&[(&linear, &behind), (&network, &ahead)]).verdict, Verdict::Open);
+    }
+}

@@ -1,0 +1,177 @@
+//! The claim that the loss from bags tracks the true one.
+
+use super::{Claim, Results, Verdict, claim, of_kind};
+use crate::experiment::Kind;
+use crate::point::{Point, Summary};
+use std::collections::BTreeMap;
+
+/// Rounds that are left out: scores are nearly 0 in them, so that any estimate is right.
+const FIRST_ROUNDS: f64 = 5.0;
+/// Standard errors by which the estimate may be off in the mean.
+const ERRORS: f64 = 3.0;
+/// By how much it may be off from round to round, as a share of the range that the true loss has in a run.
+const CLOSE: f64 = 0.25;
+
+pub(super) fn the_estimate_tracks(results: &Results) -> Claim {
+    claim(
+        "The loss that is estimated from bags closely tracks the true training loss, with larger variance.",
+        "after five rounds the mean over runs is within 3 standard errors of no difference, the absolute difference is at most a quarter \
+         of the range of the true loss in the mean, and runs differ more in the estimate than in the true loss",
+        of_kind(results, |kind| matches!(kind, Kind::Tracking(_))).and_then(judged),
+    )
+}
+
+/// A round of a run.
+struct Round {
+    number: f64,
+    truth: f64,
+    estimate: f64,
+}
+
+/// Runs, round by round, as far as both losses are known.
+fn runs(points: &[Point]) -> Vec<Vec<Round>> {
+    let mut found: BTreeMap<u32, BTreeMap<u64, [Option<f64>; 2]>> = BTreeMap::new();
+    for point in points {
+        let Some(place) = ["true", "from bags"].iter().position(|series| point.series == *series) else {
+            continue;
+        };
+        // Numbers from 0 on are in the order of their bits.
+        let round = found.entry(point.replica).or_default().entry(point.x.to_bits()).or_default();
+        round[place] = Some(point.value);
+    }
+    let round = |(number, losses): (&u64, &[Option<f64>; 2])| {
+        Some(Round { number: f64::from_bits(*number), truth: losses[0]?, estimate: losses[1]? })
+    };
+    found.values().map(|rounds| rounds.iter().filter_map(round).collect()).collect()
+}
+
+fn judged(points: &[Point]) -> Option<(Verdict, String)> {
+    let runs = runs(points);
+    let n_rounds = runs.iter().map(Vec::len).max()?;
+    let differences: Vec<(f64, f64)> = runs.iter().filter_map(|run| difference(run)).collect();
+    let of_runs: Vec<f64> = differences.iter().map(|(signed, _)| *signed).collect();
+    let (off, distances) = (Summary::of(&of_runs)?, differences.iter().map(|(_, distance)| distance));
+    if off.n < 2 {
+        return Some((Verdict::Open, "by a single run it cannot be told".into()));
+    }
+    let distance = distances.sum::<f64>() / off.n as f64;
+    let (of_truth, of_estimate) =
+        (spread(&runs, |round| round.truth)?, spread(&runs, |round| round.estimate)?);
+    let holds =
+        off.mean.abs() <= ERRORS * off.standard_error() && distance <= CLOSE && of_estimate > of_truth;
+    Some((
+        Verdict::of(holds),
+        format!(
+            "over {} runs of {n_rounds} rounds the estimate is {:+.4} off in the mean ({:.1} standard errors), and by {distance:.2} of the \
+             range of the true loss in absolute value; runs differ by {of_truth:.4} in the true loss and by {of_estimate:.4} in the estimate",
+            off.n,
+            off.mean,
+            off.mean.abs() / off.standard_error(),
+        ),
+    ))
+}
+
+fn settled(run: &[Round]) -> impl Iterator<Item = &Round> {
+    run.iter().filter(|round| round.number > FIRST_ROUNDS)
+}
+
+/// By how much a run's estimate is off in the mean over rounds, and in absolute value as a share of the range of its true loss.
+fn difference(run: &[Round]) -> Option<(f64, f64)> {
+    let signed: Vec<f64> = settled(run).map(|round| round.estimate - round.truth).collect();
+    let absolute: Vec<f64> = signed.iter().map(|difference| difference.abs()).collect();
+    let truth = || run.iter().map(|round| round.truth);
+    let range = truth().reduce(f64::max)? - truth().reduce(f64::min)?;
+    Some((Summary::of(&signed)?.mean, Summary::of(&absolute)?.mean / range))
+}
+
+/// By how much runs differ, as the root of their variance in the mean over rounds.
+fn spread(runs: &[Vec<Round>], loss: impl Fn(&Round) -> f64) -> Option<f64> {
+    let mut rounds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for round in runs.iter().flat_map(|run| settled(run)) {
+        rounds.entry(round.number.to_bits()).or_default().push(loss(round));
+    }
+    let of_round = |losses: &Vec<f64>| Summary::of(losses).filter(|found| found.n > 1);
+    let variances: Vec<f64> =
+        rounds.values().filter_map(of_round).map(|found| found.deviation.powi(2)).collect();
+    Some(Summary::of(&variances)?.mean.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    /// The verdict on runs of 40 rounds whose true loss falls from 1 towards 0, and what the estimate adds to it.
+    fn verdict(replicas: u32, truth_of: impl Fn(u32) -> f64, off: impl Fn(u32, u32) -> f64) -> Verdict {
+        let text = "experiment = \"tracking\"\ndataset = \"optdigits\"\ntask = \"even-vs-odd\"\nmodel = \"linear\"\n\
+                    bag-size = 2\nepochs = 40\nreplicas = 1";
+        let experiment = Experiment::parse("t", text).unwrap();
+        let mut points = Vec::new();
+        for (replica, round) in (1..=replicas).flat_map(|replica| (1..=40).map(move |round| (replica, round)))
+        {
+            let truth = 1.0 / f64::from(round) + truth_of(replica);
+            for (series, value) in [("true", truth), ("from bags", truth + off(replica, round))] {
+                points.push(Point {
+                    panel: "t".into(),
+                    series: series.into(),
+                    x: f64::from(round),
+                    replica,
+                    measure: "training loss".into(),
+                    value,
+                });
+            }
+        }
+        the_estimate_tracks(&[(&experiment, &points)]).verdict
+    }
+
+    /// Up and down from round to round, and not quite the same in every run.
+    fn noise(size: f64) -> impl Fn(u32, u32) -> f64 {
+        move |replica, round| {
+            let sign = if (replica + round) % 2 == 0 { 1.0 } else { -1.0 };
+            size * sign * (1.0 + 0.1 * f64::from(replica * round % 7))
+        }
+    }
+
+    fn same(_: u32) -> f64 {
+        0.0
+    }
+
+    #[test]
+    fn an_estimate_that_is_close_and_right_in_the_mean_tracks() {
+        assert_eq!(verdict(4, same, noise(0.1)), Verdict::Held);
+    }
+
+    #[test]
+    fn a_single_run_tells_nothing() {
+        assert_eq!(verdict(1, same, noise(0.1)), Verdict::Open);
+        assert_eq!(verdict(2, same, noise(0.1)), Verdict::Held);
+    }
+
+    /// A tenth of what each round may be off, but on the same side in all runs.
+    #[test]
+    fn a_small_difference_in_every_run_is_none_of_chance() {
+        assert_eq!(verdict(4, same, |replica, round| noise(0.1)(replica, round) + 0.025), Verdict::NotHeld);
+    }
+
+    /// Nothing is off in the mean, but from round to round by a third of the range.
+    #[test]
+    fn differences_that_cancel_over_rounds_are_seen() {
+        assert_eq!(verdict(4, same, noise(0.3)), Verdict::NotHeld);
+    }
+
+    #[test]
+    fn the_estimate_must_differ_more_from_run_to_run() {
+        // Runs are far apart, and so are their estimates, by a little less.
+        let truth = |replica: u32| if replica.is_multiple_of(2) { 0.5 } else { -0.5 };
+        let nearer = move |replica: u32, _: u32| -0.1 * truth(replica);
+        assert_eq!(verdict(4, truth, nearer), Verdict::NotHeld);
+        let further = move |replica: u32, _: u32| 0.1 * truth(replica);
+        assert_eq!(verdict(4, truth, further), Verdict::Held);
+    }
+
+    #[test]
+    fn the_first_rounds_do_not_count() {
+        let at_first = |replica: u32, round: u32| if round <= 5 { 9.0 } else { noise(0.1)(replica, round) };
+        assert_eq!(verdict(4, same, at_first), Verdict::Held);
+    }
+}

@@ -1,0 +1,154 @@
+//! REPORT: the page: claims, then a section for each experiment.
+
+use crate::claims::{Claim, Verdict, claims};
+use crate::experiment::Experiment;
+use crate::figures::{figures, title};
+use crate::point::Point;
+use crate::protocol::protocol;
+use crate::record::Record;
+use easyllp_report::{document, escaped};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// An experiment with what is known of it.
+pub(crate) struct Shown {
+    pub(crate) experiment: Experiment,
+    pub(crate) points: Vec<Point>,
+    pub(crate) record: Option<Record>,
+    pub(crate) seconds: f64,
+}
+
+/// The page as one HTML document.
+pub(crate) fn page(results: &[Shown]) -> String {
+    const TITLE: &str = "Easy learning from label proportions: the experiments";
+    let mut body = format!("<header><h1>{TITLE}</h1></header>\n");
+    let borrowed: Vec<(&Experiment, &[Point])> =
+        results.iter().map(|shown| (&shown.experiment, &shown.points[..])).collect();
+    body.push_str(&checklist(&claims(&borrowed)));
+    for shown in results {
+        body.push_str(&section(shown));
+    }
+    document(TITLE, &body)
+}
+
+fn section(shown: &Shown) -> String {
+    let Shown { experiment, points, .. } = shown;
+    let name = escaped(&experiment.name);
+    let mut html = format!(
+        "<section class=\"experiment\"><h2>{} ({name})</h2>\n<p class=\"note\">{}<br>\n\
+         <a href=\"{name}.csv\">{name}.csv</a>: {} numbers; replicas: {}<br>\n{}</p>\n<div class=\"charts\">\n",
+        escaped(&title(experiment)),
+        escaped(&protocol(&experiment.kind)),
+        points.len(),
+        escaped(&replicas(points).join(", ")),
+        escaped(&origin(shown))
+    );
+    for figure in figures(experiment, points) {
+        let _ = writeln!(
+            html,
+            "<div>{}<details><summary>numbers</summary>{}</details></div>",
+            figure.chart.figure(),
+            figure.table()
+        );
+    }
+    html.push_str("</div></section>\n");
+    html
+}
+
+/// How the results came about, as far as that is known.
+fn origin(shown: &Shown) -> String {
+    let mut parts = Vec::new();
+    if let Some(record) = &shown.record {
+        let Record { seed, done, empty, cells, made, .. } = record;
+        if let Some(made) = made {
+            parts.push(format!("{}; easyllp {}, {}", made.command, made.version, made.machine));
+        }
+        parts.push(format!("seed {seed}"));
+        parts.push(if done < cells {
+            format!("{done} of {cells} cells so far")
+        } else {
+            format!("{cells} cells")
+        });
+        if *empty > 0 {
+            parts.push(format!(
+                "{empty} of them found nothing, since their trainings ran away in the first round"
+            ));
+        }
+    }
+    parts.push(duration(shown.seconds));
+    parts.join("; ")
+}
+
+/// How many replicas each series has: the fewest at any place, and the most if they differ.
+fn replicas(points: &[Point]) -> Vec<String> {
+    let mut series: Vec<&str> = Vec::new();
+    let mut found: BTreeMap<(&str, &str, u64), BTreeSet<u32>> = BTreeMap::new();
+    for point in points {
+        if !series.contains(&point.series.as_str()) {
+            series.push(&point.series);
+        }
+        found.entry((&point.series, &point.panel, point.x.to_bits())).or_default().insert(point.replica);
+    }
+    let of_series = |series: &str| {
+        let counts =
+            || found.iter().filter(|((of, ..), _)| *of == series).map(|(_, replicas)| replicas.len());
+        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+            (least, most) if least == most => format!("{series} {most}"),
+            (least, most) => format!("{series} {least} to {most}"),
+        }
+    };
+    series.into_iter().map(of_series).collect()
+}
+
+fn checklist(claims: &[Claim]) -> String {
+    let mut html = "<section class=\"text\"><h2>What the paper claims, and what was found</h2></section>\n<ul class=\"claims\">\n".to_owned();
+    for claim in claims {
+        let (class, mark) = match claim.verdict {
+            Verdict::Held => ("held", "✓"),
+            Verdict::NotHeld => ("not-held", "✗"),
+            Verdict::Open => ("open", "?"),
+        };
+        let _ = writeln!(
+            html,
+            "<li><span class=\"verdict {class}\">{mark}</span>{} <em>{}.</em><br><span class=\"note\">Held if: {}.</span></li>",
+            escaped(claim.text),
+            escaped(&claim.evidence),
+            escaped(claim.rule)
+        );
+    }
+    html.push_str("</ul>\n");
+    html
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..60.0 => format!("{seconds:.0} s"),
+        60.0..3600.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_are_counted_place_by_place() {
+        let point = |series: &str, x, replica| Point {
+            panel: "p".into(),
+            series: series.into(),
+            x,
+            replica,
+            measure: "m".into(),
+            value: 0.0,
+        };
+        let points = [
+            point("b", 1.0, 1),
+            point("b", 1.0, 2),
+            point("b", 2.0, 1),
+            point("a", 1.0, 7),
+            point("a", 1.0, 7),
+        ];
+        assert_eq!(replicas(&points), ["b 1 to 2", "a 1"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! REPORT: what an experiment's results were made by, in a small file beside its CSV. It also says what the experiment was, so that a page can
+//! show one that does not come with the program.
+
+use crate::error::Result;
+use crate::experiment::{Experiment, Kind};
+use crate::runner::Outcome;
+use easyllp::write_whole;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What is known of the results of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) seed: u64,
+    /// Cells that are done, and how many of them found nothing.
+    pub(crate) done: usize,
+    pub(crate) empty: usize,
+    /// Cells in all.
+    pub(crate) cells: usize,
+    /// By the last run that did any of the cells; none if that is not known.
+    pub(crate) made: Option<Made>,
+    description: Kind,
+}
+
+/// Who made results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Made {
+    /// What one types to have them again.
+    pub(crate) command: String,
+    /// Of this program.
+    pub(crate) version: String,
+    pub(crate) machine: String,
+}
+
+impl Made {
+    /// By this program, here and now.
+    pub(crate) fn here(command: &str) -> Self {
+        Self { command: command.into(), version: env!("CARGO_PKG_VERSION").into(), machine: machine() }
+    }
+}
+
+impl Record {
+    /// Of what a run came to.
+    pub(crate) fn new(experiment: &Experiment, seed: u64, outcome: &Outcome, made: Option<Made>) -> Self {
+        let &Outcome { done, empty, cells, .. } = outcome;
+        Self { seed, done, empty, cells, made, description: experiment.kind.clone() }
+    }
+
+    /// The record of the experiment of this name; none if there is none that can be read.
+    pub(crate) fn read(folder: &Path, name: &str) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(path(folder, name)).ok()?).ok()
+    }
+
+    pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(self).expect("words and numbers");
+        text.push('\n');
+        Ok(write_whole(&path(folder, name), text.as_bytes())?)
+    }
+
+    /// The names under which there may be records in a folder, in their order.
+    pub(crate) fn names(folder: &Path) -> Vec<String> {
+        let name = |path: PathBuf| {
+            let is_it = path.extension().is_some_and(|extension| extension == "json");
+            is_it.then(|| path.file_stem()?.to_str().map(str::to_owned))?
+        };
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = files.filter_map(|file| name(file.path())).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The experiment of this name that it is the record of.
+    pub(crate) fn experiment(&self, name: &str) -> Experiment {
+        Experiment { name: name.into(), kind: self.description.clone() }
+    }
+}
+
+fn path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.json"))
+}
+
+/// What it runs on, in a few words.
+fn machine() -> String {
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = cpus
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or(std::env::consts::ARCH, |rest| rest.trim_start_matches([' ', '\t', ':']));
+    format!("{name}, {} threads", rayon::current_num_threads())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::names;
+
+    #[test]
+    fn every_experiment_is_read_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Record::names(&folder.path().join("nowhere")).is_empty());
+        let outcome = Outcome { points: Vec::new(), done: 3, new: 3, empty: 1, cells: 4 };
+        for name in names(false).chain(names(true)) {
+            let mut experiment = Experiment::named(name).unwrap().unwrap();
+            experiment.set_rebag();
+            let record = Record::new(&experiment, 7, &outcome, Some(Made::here("easyllp reproduce")));
+            record.write(folder.path(), &experiment.name).unwrap();
+            let read = Record::read(folder.path(), &experiment.name).unwrap();
+            assert_eq!(read, record);
+            assert_eq!(read.experiment(&experiment.name), experiment);
+        }
+        assert!(Record::names(folder.path()).contains(&"mnist-cnn-rebag".into()));
+        std::fs::write(path(folder.path(), "erm"), "{}").unwrap();
+        assert_eq!(Record::read(folder.path(), "erm"), None);
+        assert_eq!(Record::read(folder.path(), "nothing"), None);
+    }
+}
