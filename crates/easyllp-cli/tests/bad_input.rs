@@ -80,10 +80,6 @@ fn trainings() -> Vec<String> {
         on("--bag-weights heavy"),
         on("--bag-weights variance:-1"),
         on("--prior 2"),
-        on("--prior 0.3,0.5"),
-        on("--prior 0.2,0.3,0.5 --holdout 0 --l2 1"),
-        on("--steps given"),
-        on("--method easyllp-sgd --steps long"),
         on("--holdout 0.01"),
         on("--threads 0"),
         on("--model forest"),
@@ -170,6 +166,10 @@ fn methods() -> Vec<String> {
         )
     };
     vec![
+        on("--prior 0.3,0.5 --l2 1"),
+        on("--prior 0.2,0.3,0.5 --l2 1"),
+        on("--steps given"),
+        on("--method easyllp-sgd --steps long"),
         on("--method count"),
         on("--method event --l2 1"),
         on("--method mean-map --loss squared --l2 1"),
