@@ -356,7 +356,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let ended = one_thread.install(|| run(&cells, &journal, Some(Duration::from_secs(600)), &go_on));
+        let ended = one_thread.install(|| run(&cells, &journal, Some(Duration::from_mins(10)), &go_on));
         assert_eq!(ended.unwrap().done, 8);
         // One of each, then a second of each, so that widths are known; then the wider band.
         let expected = ["wide", "other", "wide", "other", "other", "other", "wide", "wide"];
