@@ -19,7 +19,9 @@ addEventListener("load", () => {
     const box = svg.getBoundingClientRect();
     return { width: box.width, height: box.height, right: box.right, label: svg.getAttribute("aria-label") };
   });
-  const page = Math.max(...[...document.querySelectorAll("main, main *")].map(part => part.getBoundingClientRect().right));
+  // What is inside a box that scrolls may be as wide as it likes.
+  const parts = [...document.querySelectorAll("main, main *")].filter(part => !part.parentElement.closest(".wide"));
+  const page = Math.max(...parts.map(part => part.getBoundingClientRect().right));
   const measured = { page, figures };
   document.body.innerHTML = "<pre id=measured>" + JSON.stringify(measured) + "</pre>";
 });
