@@ -4,14 +4,13 @@ chart has a size and words for those who do not see it, links lead to files besi
     study_page.py EASYLLP FOLDER      EASYLLP is the program; FOLDER takes the results, the page and its screenshots
 """
 
-import json
 import pathlib
 import re
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "easyllp-report/tests"))
-from page import MEASURE, WIDTHS, Links, chromium  # noqa: E402
+from page import WIDTHS, Links, look  # noqa: E402
 
 # Those that take seconds; all kinds of charts but the course of a loss.
 EXPERIMENTS = ("variance", "sgd", "erm", "linear")
@@ -37,24 +36,14 @@ def main():
     assert len(set(sections)) == len(EXPERIMENTS), sections
     assert text.count('class="verdict') == 7, "a verdict for every claim"
     assert text.count("easyllp reproduce variance") == len(EXPERIMENTS), "every section says what made it"
-    measuring = folder / "measuring.html"
-    policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
     for width in WIDTHS:
-        _, console = chromium(page, width, f"--screenshot={folder / f'page-{width}.png'}")
-        assert not console, console
-        # No window is narrower than 500; the page is.
-        narrow = f"<style>html {{ width: {width}px; }}</style>"
-        measuring.write_text(policy.sub("", text).replace("</body>", narrow + MEASURE + "</body>"))
-        printed, _ = chromium(measuring, max(width, 500), "--dump-dom")
-        measured = json.loads(re.search(r"<pre id=\"measured\">(.*)</pre>", printed)[1])
+        measured = look(page, folder / f"page-{width}.png", width)
         # Keys are drawings, too, without words of their own.
         charts = [figure for figure in measured["figures"] if figure["label"]]
         assert len(charts) == 11, f"{len(charts)} charts"
         for chart in charts:
             assert chart["width"] > 200 and chart["height"] > 150 and len(chart["label"]) > 30, chart
-        assert measured["page"] <= width + 1, measured["page"]
         print(f"{width} wide: {len(charts)} charts, nothing on the console, nothing sticks out")
-    measuring.unlink()
 
 
 if __name__ == "__main__":

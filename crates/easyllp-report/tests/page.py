@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 WIDTHS = (1280, 400)
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 MEASURE = """<script>
 addEventListener("load", () => {
   const figures = [...document.querySelectorAll("svg")].map(svg => {
@@ -35,6 +36,21 @@ def chromium(page, width, *arguments):
     command += [f"--window-size={width},2400", "--host-resolver-rules=MAP * ~NOTFOUND", *arguments, page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def look(page, screenshot, width):
+    """Takes a picture of a page so wide, and measures it: the console stays silent, and nothing sticks out."""
+    _, console = chromium(page, width, f"--screenshot={screenshot}")
+    assert not console, console
+    # No window is narrower than 500; the page is.
+    narrow = f"<style>html {{ width: {width}px; }}</style>"
+    measuring = page.with_name("measuring.html")
+    measuring.write_text(POLICY.sub("", page.read_text()).replace("</body>", narrow + MEASURE + "</body>"))
+    printed, _ = chromium(measuring, max(width, 500), "--dump-dom")
+    measuring.unlink()
+    measured = json.loads(re.search(r"<pre id=\"measured\">(.*)</pre>", printed)[1])
+    assert measured["page"] <= width + 1, measured["page"]
+    return measured
 
 
 def make_page(easyllp, folder):
@@ -77,26 +93,16 @@ def main():
     links.feed(text)
     assert all(link.startswith("data:") for link in links.found), links.found
     assert not re.search(r"url\(|@import", text), "a style that asks for a file"
-    measuring = folder / "measuring.html"
-    policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-    assert policy.search(text), "the page forbids itself the network"
+    assert POLICY.search(text), "the page forbids itself the network"
     for width in WIDTHS:
-        _, console = chromium(page, width, f"--screenshot={folder / f'report-{width}.png'}")
-        assert not console, console
-        # No window is narrower than 500; the page is.
-        narrow = f"<style>html {{ width: {width}px; }}</style>"
-        measuring.write_text(policy.sub("", text).replace("</body>", narrow + MEASURE + "</body>"))
-        printed, _ = chromium(measuring, max(width, 500), "--dump-dom")
-        measured = json.loads(re.search(r"<pre id=\"measured\">(.*)</pre>", printed)[1])
+        measured = look(page, folder / f"report-{width}.png", width)
         figures = measured["figures"]
         assert len(figures) == 5, f"{len(figures)} figures"
         for figure in figures:
             assert figure["width"] > 200 and figure["height"] > 150, figure
             assert figure["label"] and len(figure["label"]) > 30, figure
             assert figure["right"] <= width + 1, figure
-        assert measured["page"] <= width + 1, measured
         print(f"{width} wide: {len(figures)} figures, nothing on the console, nothing sticks out")
-    measuring.unlink()
 
 
 if __name__ == "__main__":
