@@ -19,9 +19,10 @@ use super::mean_map::write_targets;
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
+use crate::kernel::{Onto, product};
 use crate::rows::Rows;
 use crate::seed::{Stream, stream};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, Zip};
+use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Random features that a bag's mean is turned into.
@@ -56,11 +57,11 @@ impl<'b> LaplacianMeanMap<'b> {
         Ok(Self { bags, smoothness, features: positive_features(&centred_means(bags, rows)) })
     }
 
-    /// The weights of the bags' means in the mean operator of a class.
-    fn weights(&self, class: usize) -> Array1<f64> {
+    /// The equations of the bags' class means.
+    fn system(&self) -> System<'_> {
         let bags = self.bags;
         let (n_bags, n_classes) = (bags.n_bags(), bags.n_classes());
-        let system = System {
+        System {
             proportions: Array2::from_shape_fn((n_bags, n_classes), |(bag, class)| {
                 bags.proportion(bag, class)
             }),
@@ -68,15 +69,7 @@ impl<'b> LaplacianMeanMap<'b> {
             features: self.features.view(),
             degrees: self.features.dot(&self.features.sum_axis(Axis(0))),
             smoothness: self.smoothness / n_bags as f64,
-        };
-        let mut operator = Array2::zeros((n_bags, n_classes));
-        for bag in 0..n_bags {
-            operator[[bag, class]] = system.shares[bag] / n_bags as f64 * system.proportions[[bag, class]];
         }
-        let solution = system.solve(operator);
-        let mut weights = (&solution * &system.proportions).sum_axis(Axis(1));
-        weights *= &system.shares;
-        weights
     }
 }
 
@@ -98,9 +91,10 @@ impl TargetRule for LaplacianMeanMap<'_> {
     }
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
+        let system = self.system();
         let mut weights = Array2::zeros((self.bags.n_classes(), self.bags.n_bags()));
         for (class, mut line) in weights.rows_mut().into_iter().enumerate() {
-            line.assign(&self.weights(class));
+            line.assign(&system.weights(class));
         }
         write_targets(self.bags, &weights, out);
         Ok(())
@@ -154,48 +148,71 @@ struct System<'s> {
 }
 
 impl System<'_> {
+    /// The weights of the bags' means in the mean operator of a class.
+    fn weights(&self, class: usize) -> Array1<f64> {
+        let mut operator = Array2::zeros(self.proportions.dim());
+        let n_bags = self.shares.len() as f64;
+        operator.column_mut(class).assign(&(&self.shares / n_bags * self.proportions.column(class)));
+        (self.solve(operator) * &self.proportions).sum_axis(Axis(1)) * &self.shares
+    }
+
     fn times(&self, x: &Array2<f64>) -> Array2<f64> {
-        let mut out = x * RIDGE;
-        let fitted = (x * &self.proportions).sum_axis(Axis(1)) * &self.shares;
-        for (mut line, (proportions, fitted)) in
-            out.rows_mut().into_iter().zip(self.proportions.rows().into_iter().zip(&fitted))
-        {
-            line.scaled_add(*fitted, &proportions);
-        }
-        for (column, out) in x.columns().into_iter().zip(out.columns_mut()) {
-            self.add_roughness(column, out);
+        let mut alike = Array2::zeros((self.features.ncols(), x.ncols()));
+        product(self.features.t(), x.view(), Onto::Overwrite, alike.view_mut());
+        let mut out = Array2::zeros(x.dim());
+        product(self.features, alike.view(), Onto::Overwrite, out.view_mut());
+        for (bag, (mut out, x)) in out.rows_mut().into_iter().zip(x.rows()).enumerate() {
+            let proportions = self.proportions.row(bag);
+            out *= -self.smoothness;
+            out.scaled_add(self.own(bag), &x);
+            out.scaled_add(self.shares[bag] * proportions.dot(&x), &proportions);
         }
         out
     }
 
-    fn add_roughness(&self, of: ArrayView1<f64>, mut to: ArrayViewMut1<f64>) {
-        let alike = self.features.dot(&self.features.t().dot(&of));
-        Zip::from(&mut to).and(of).and(&self.degrees).and(&alike).for_each(|to, of, degree, alike| {
-            *to += self.smoothness * (degree * of - alike);
-        });
+    /// What a bag's own class means count in its equations, but for the fit.
+    fn own(&self, bag: usize) -> f64 {
+        RIDGE + self.smoothness * self.degrees[bag]
     }
 
-    /// By conjugate gradients.
+    /// The solution if bags had no neighbours: a bag's equations are a multiple of one and the square of its proportions, which
+    /// Sherman and Morrison's formula inverts.
+    fn bag_by_bag(&self, right: &Array2<f64>) -> Array2<f64> {
+        let mut x = right.clone();
+        for (bag, mut x) in x.rows_mut().into_iter().enumerate() {
+            let (proportions, own, share) = (self.proportions.row(bag), self.own(bag), self.shares[bag]);
+            let along = share * proportions.dot(&x) / (own + share * proportions.dot(&proportions));
+            x.scaled_add(-along, &proportions);
+            x /= own;
+        }
+        x
+    }
+
+    /// By conjugate gradients from there on. What neighbours add has no more directions than there are random features, of which a
+    /// few matter: some dozens of steps will do, however many bags there are.
     fn solve(&self, right: Array2<f64>) -> Array2<f64> {
         const MOST_STEPS: usize = 2000;
         const ENOUGH: f64 = 1e-20; // of the squared residual
+        let dot = |a: &Array2<f64>, b: &Array2<f64>| Zip::from(a).and(b).fold(0.0, |sum, a, b| sum + a * b);
+        let enough = ENOUGH * dot(&right, &right);
         let mut x = Array2::zeros(right.dim());
-        let squared = |x: &Array2<f64>| x.iter().map(|value| value * value).sum::<f64>();
-        let first = squared(&right);
-        let (mut residual, mut direction) = (right.clone(), right);
-        let mut of_residual = first;
+        let mut residual = right;
+        let mut nearer = self.bag_by_bag(&residual);
+        let mut direction = nearer.clone();
+        let mut gain = dot(&residual, &nearer);
         for _ in 0..MOST_STEPS {
-            if of_residual <= ENOUGH * first {
+            if dot(&residual, &residual) <= enough {
                 break;
             }
             let image = self.times(&direction);
-            let step = of_residual / Zip::from(&direction).and(&image).fold(0.0, |sum, a, b| sum + a * b);
+            let step = gain / dot(&direction, &image);
             x.scaled_add(step, &direction);
             residual.scaled_add(-step, &image);
-            let next = squared(&residual);
-            direction *= next / of_residual;
-            direction += &residual;
-            of_residual = next;
+            nearer = self.bag_by_bag(&residual);
+            let next = dot(&residual, &nearer);
+            direction *= next / gain;
+            direction += &nearer;
+            gain = next;
         }
         x
     }
@@ -265,6 +282,28 @@ mod tests {
         let laplacian = operator(&rows, &targets(&mut LaplacianMeanMap::new(&bags, &rows, 0.1).unwrap()));
         let (of_plain, of_laplacian) = ((plain - truth).abs(), (laplacian - truth).abs());
         assert!(of_laplacian < 0.6 * of_plain, "{truth}: plain {plain}, laplacian {laplacian}");
+    }
+
+    /// The equations as they stand, each bag against each: Σ_c α_c μ_c d α + γ/n Σ_j v_ij (μ_i − μ_j).
+    #[test]
+    fn class_means_solve_their_equations() {
+        let (rows, bags, _) = example(2.0);
+        for smoothness in [0.01, 1.0, 1e4] {
+            let rule = LaplacianMeanMap::new(&bags, &rows, smoothness).unwrap();
+            let system = rule.system();
+            let right = Array2::from_shape_fn((100, 2), |(bag, class)| ((3 * bag + class) as f64).sin());
+            let x = system.solve(right.clone());
+            for ((bag, class), expected) in right.indexed_iter() {
+                let proportions = system.proportions.row(bag);
+                let mut got = RIDGE * x[[bag, class]]
+                    + system.shares[bag] * proportions[class] * proportions.dot(&x.row(bag));
+                for other in 0..100 {
+                    let alike = system.features.row(bag).dot(&system.features.row(other));
+                    got += smoothness / 100.0 * alike * (x[[bag, class]] - x[[other, class]]);
+                }
+                assert!((got - expected).abs() < 1e-7, "{smoothness}, bag {bag}: {got} {expected}");
+            }
+        }
     }
 
     #[test]
