@@ -221,7 +221,7 @@ pub enum Error {
     TrainingRowOutOfRange { row: u32, n_rows: usize },
     #[error(
         "training ran away in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
-         weight decay; the model holds the weights of the last good epoch"
+         weight decay"
     )]
     Diverged { epoch: usize, batch: usize, loss: f64 },
 

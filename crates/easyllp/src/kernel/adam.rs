@@ -12,6 +12,9 @@ pub(crate) struct Step {
     pub(crate) scale: f32,
     pub(crate) beta1: f32,
     pub(crate) beta2: f32,
+    /// 1 − beta of each: betas near 1 have hardly a digit left in the difference of two `f32`.
+    pub(crate) fresh1: f32,
+    pub(crate) fresh2: f32,
     /// Learning rate with the correction of the young mean.
     pub(crate) rate: f32,
     /// Correction of the young squares.
@@ -27,8 +30,8 @@ impl Step {
     #[inline(always)]
     fn update(self, gradient: f32, weight: &mut f32, mean: &mut f32, square: &mut f32) -> bool {
         let gradient = gradient * self.scale;
-        *mean = zero_if_tiny(self.beta1 * *mean + (1.0 - self.beta1) * gradient);
-        *square = zero_if_tiny(self.beta2 * *square + (1.0 - self.beta2) * gradient * gradient);
+        *mean = zero_if_tiny(self.beta1 * *mean + self.fresh1 * gradient);
+        *square = zero_if_tiny(self.beta2 * *square + self.fresh2 * gradient * gradient);
         let size = (*square * self.square_scale).sqrt() + self.epsilon;
         *weight = *weight * self.keep - self.rate * *mean / size;
         // An infinite square would hide in the division.
@@ -314,19 +317,32 @@ fn update_tile(
 }
 
 /// Brings a line's average up to step `to`: its weights have stood still since step `from` touched it.
-///
-/// The share of the old average that is left is Π (1 − 2/(t+1)) over the steps in between, t − 1 over t + 1.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "averages are f32")]
-pub(crate) fn catch_up(average: &mut [f32], weights: &[f32], from: u32, to: u32) {
+fn catch_up(average: &mut [f32], weights: &[f32], from: u32, to: u32) {
     if to == 0 {
         return;
     }
-    let (from, to) = (f64::from(from), f64::from(to));
-    let left = (from * (from + 1.0) / (to * (to + 1.0))) as f32;
+    let left = left_of_average(from, to);
     for (average, weight) in average.iter_mut().zip(weights) {
         *average = weight + left * (*average - weight);
     }
+}
+
+/// Puts the average of a line at step `to` in the place of its weights. The average itself stays that of step `from`, so that it can be asked
+/// for at any step.
+pub(crate) fn put_average(average: &[f32], weights: &mut [f32], from: u32, to: u32) {
+    let left = left_of_average(from, to);
+    for (weight, average) in weights.iter_mut().zip(average) {
+        *weight += left * (average - *weight);
+    }
+}
+
+/// What is left of the average of step `from` at step `to`, if the weights stood still: Π (1 − 2/(t+1)) over the steps in between, t − 1
+/// over t + 1.
+#[expect(clippy::cast_possible_truncation, reason = "averages are f32")]
+fn left_of_average(from: u32, to: u32) -> f32 {
+    let (from, to) = (f64::from(from), f64::from(to));
+    (from * (from + 1.0) / (to * (to + 1.0))) as f32
 }
 
 /// The sum of squares of the gradients of lines, each the sum of its items.
@@ -374,6 +390,8 @@ mod tests {
         scale: 0.25,
         beta1: 0.9,
         beta2: 0.99,
+        fresh1: 0.1,
+        fresh2: 0.01,
         rate: 0.02,
         square_scale: 1.7,
         epsilon: 1e-8,
@@ -388,8 +406,8 @@ mod tests {
     /// One parameter by the book: weight, mean, square and average after a step.
     fn plain(gradient: f32, [weight, mean, square, average]: [f32; 4]) -> [f32; 4] {
         let gradient = gradient * STEP.scale;
-        let mean = zero_if_tiny(STEP.beta1 * mean + (1.0 - STEP.beta1) * gradient);
-        let square = zero_if_tiny(STEP.beta2 * square + (1.0 - STEP.beta2) * gradient * gradient);
+        let mean = zero_if_tiny(STEP.beta1 * mean + 0.1 * gradient);
+        let square = zero_if_tiny(STEP.beta2 * square + 0.01 * gradient * gradient);
         let size = (square * STEP.square_scale).sqrt() + STEP.epsilon;
         let weight = weight * STEP.keep - STEP.rate * mean / size;
         [weight, mean, square, average + STEP.share * (weight - average)]

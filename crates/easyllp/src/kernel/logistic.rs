@@ -144,6 +144,35 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Column by column it is the sum over single scores, on every kind of vectors; rows without a target have no say.
+        #[test]
+        fn columns_equal_single_scores(
+            width in 1_usize..40,
+            cases in prop::collection::vec((-30.0_f32..30.0, -2.0_f32..3.0, 0_u8..4), 0..400),
+        ) {
+            let n_rows = cases.len() / width;
+            let cases = &cases[..n_rows * width];
+            let scores: Vec<f32> = cases.iter().map(|case| case.0).collect();
+            let targets: Vec<f32> = cases.iter().map(|case| if case.2 == 0 { f32::NAN } else { case.1 }).collect();
+            let (mut losses, mut slopes) = (vec![0.5; width], Vec::new());
+            for (place, (&score, &target)) in scores.iter().zip(&targets).enumerate() {
+                let (loss, slope) = if target.is_nan() { (0.0, 0.0) } else { logistic(score, target) };
+                losses[place % width] += loss;
+                slopes.push(slope);
+            }
+            for arch in every_arch() {
+                let (mut got, mut of_scores) = (vec![0.5; width], vec![f32::NAN; scores.len()]);
+                arch.dispatch(
+                    #[inline(always)]
+                    || logistic_columns_loop(&scores, &targets, &mut of_scores, &mut got),
+                );
+                prop_assert_eq!(&got, &losses);
+                prop_assert_eq!(&of_scores, &slopes);
+            }
+        }
+    }
+
     #[test]
     fn polynomials_are_good_to_the_last_digits() {
         for step in 0..=7000 {

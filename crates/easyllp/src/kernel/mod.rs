@@ -25,7 +25,7 @@ mod widened;
 
 pub use activation::Activation;
 pub(crate) use activation::{activate, activate_to_learn};
-pub(crate) use adam::{Moment, Run, Step, Stretch, catch_up, squared_norm, squared_norm_of_lines};
+pub(crate) use adam::{Moment, Run, Step, Stretch, put_average, squared_norm, squared_norm_of_lines};
 pub(crate) use buffer::Buffer;
 #[cfg(feature = "tables")]
 pub(crate) use bytes::places_of;

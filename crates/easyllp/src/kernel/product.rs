@@ -123,6 +123,11 @@ mod tests {
     use ndarray::{Array2, s};
     use proptest::prelude::*;
 
+    #[expect(clippy::cast_possible_truncation, reason = "what f32 holds exactly")]
+    fn single(matrix: &Array2<f64>) -> Array2<f32> {
+        matrix.mapv(|value| value as f32)
+    }
+
     fn numbers(m: usize, n: usize, seed: usize) -> Array2<f64> {
         Array2::from_shape_fn((m, n), |(i, j)| (((i * 31 + j * 17 + seed * 7) % 23) as f64 - 11.0) / 8.0)
     }
@@ -144,6 +149,10 @@ mod tests {
             for (got, expected) in out.iter().zip(&expected) {
                 prop_assert!((got - expected).abs() < 1e-9);
             }
+            // Numbers are multiples of 1/8, and so few of them have exact sums.
+            let mut out = single(&numbers(m, n, 3));
+            product(single(&lhs).view(), single(&rhs).view(), onto, out.view_mut());
+            prop_assert_eq!(out.mapv(f64::from), expected);
         }
     }
 }

@@ -53,6 +53,7 @@ impl Cnn {
     pub fn new(architecture: &Architecture, image: ImageShape, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
         let plan = Plan::new(architecture, image)?;
+        architecture.check_head(plan.n_features())?;
         let hidden = architecture.head()?;
         let n_convolutions = plan.convolutions().count();
         let head = DenseStack::new(2 * n_convolutions, plan.n_features(), hidden, n_columns(n_classes))?;

@@ -4,7 +4,7 @@
 //! The stack owns no numbers. Its blocks stand in its model's `Parameters` from a given place on, weights (inputs ×
 //! outputs) and bias (1 × outputs) by turns: `fc1.weights`, `fc1.bias`, `fc2.weights`…
 
-use super::{Block, Gradient, Parameters, Pass, Updates, check_size};
+use super::{Block, Gradient, MOST_WEIGHTS, Parameters, Pass, Updates, check_size};
 use crate::error::{Error, Result};
 use crate::kernel::{
     Activation, Dropout, Onto, activate, activate_to_learn, add_to_lines, column_sums, drop_out, multiply,
@@ -104,7 +104,7 @@ impl DenseStack {
         let stack = Self { first_block, n_inputs, hidden, n_scores, is_of_rows: false };
         for layer in 0..stack.n_layers() {
             let [n_inputs, width] = stack.shape(layer);
-            check_size("number of weights of a layer", n_inputs, width)?;
+            check_size("number of weights of a layer", n_inputs, width, MOST_WEIGHTS)?;
         }
         Ok(stack)
     }

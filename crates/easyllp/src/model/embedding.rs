@@ -2,7 +2,10 @@
 
 use super::dense::{DenseStack, DenseTape};
 use super::fields::Fields;
-use super::{Activation, Block, Draws, Gradient, Hidden, Model, Parameters, Pass, Updates, check_size};
+use super::{
+    Activation, Block, Draws, Gradient, Hidden, MOST_EMBEDDINGS, MOST_WEIGHTS, Model, Parameters, Pass,
+    Updates, check_size,
+};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Error, Result, check_length};
 use crate::kernel::{prefetch, table_of_zeros};
@@ -69,9 +72,9 @@ impl EmbeddingNet {
         };
         at_least_one("number of categorical fields", cardinalities.len())?;
         at_least_one("width of embeddings", width)?;
-        check_size("number of inputs of embeddings", cardinalities.len(), width)?;
+        check_size("number of inputs of embeddings", cardinalities.len(), width, MOST_WEIGHTS)?;
         let fields = Fields::new(cardinalities)?;
-        check_size("number of embeddings", fields.n_lines(), width)?;
+        check_size("number of embeddings", fields.n_lines(), width, MOST_EMBEDDINGS)?;
         let n_inputs = n_dense.saturating_add(cardinalities.len() * width);
         let stack = DenseStack::new(FIRST_LAYER, n_inputs, hidden.layers(), n_columns(n_classes))?;
         let table = draw_embeddings(fields.n_lines(), width, seed);

@@ -1,7 +1,10 @@
 //! A linear model: scores = x·W + b, plus a weight for each category a row shows.
 
 use super::fields::Fields;
-use super::{Block, Gradient, Model, Parameters, Pass, ROWS_AT_ONCE, Updates, check_size};
+use super::{
+    Block, Gradient, MOST_EMBEDDINGS, MOST_WEIGHTS, Model, Parameters, Pass, ROWS_AT_ONCE, Updates,
+    check_size,
+};
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Result, check_length};
 use crate::kernel::{Onto, product};
@@ -41,8 +44,8 @@ impl LinearModel {
         check_classes(n_classes)?;
         let n_scores = n_columns(n_classes);
         let fields = Fields::new(cardinalities)?;
-        check_size("number of dense weights", n_dense, n_scores)?;
-        check_size("number of category weights", fields.n_lines(), n_scores)?;
+        check_size("number of dense weights", n_dense, n_scores, MOST_WEIGHTS)?;
+        check_size("number of category weights", fields.n_lines(), n_scores, MOST_EMBEDDINGS)?;
         let block = |name, n_lines, updates, decays| {
             Block::new(name, Array2::zeros((n_lines, n_scores)), updates, decays)
         };

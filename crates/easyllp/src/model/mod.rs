@@ -111,9 +111,15 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Refuses a matrix with more numbers than any machine holds: that is a mistake, and no allocation should be tried.
-pub(crate) fn check_size(name: &'static str, n_lines: usize, n_columns: usize) -> Result<()> {
-    if n_lines.checked_mul(n_columns).is_some_and(|n_numbers| n_numbers <= 1 << 40) {
+/// The most weights that a layer may have: more is a mistake, and no allocation should be tried for it.
+pub(crate) const MOST_WEIGHTS: usize = 1 << 30;
+
+/// The most numbers that all embeddings may have, which is more than a processor's memory holds.
+pub(crate) const MOST_EMBEDDINGS: usize = 1 << 36;
+
+/// Refuses a matrix of more numbers than make sense, before it is allocated.
+pub(crate) fn check_size(name: &'static str, n_lines: usize, n_columns: usize, most: usize) -> Result<()> {
+    if n_lines.checked_mul(n_columns).is_some_and(|n_numbers| n_numbers <= most) {
         return Ok(());
     }
     Err(Error::Setting {

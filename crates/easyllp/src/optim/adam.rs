@@ -82,6 +82,8 @@ impl Adam {
             scale: scale as f32,
             beta1: beta1 as f32,
             beta2: beta2 as f32,
+            fresh1: (1.0 - beta1) as f32,
+            fresh2: (1.0 - beta2) as f32,
             rate: (learning_rate / (1.0 - beta1.powf(steps))) as f32,
             square_scale: (1.0 / (1.0 - beta2.powf(steps))) as f32,
             epsilon: epsilon as f32,
@@ -174,11 +176,11 @@ impl<'s> AdamState<'s> {
     }
 
     /// Puts the averaged weights in the place of the last ones, if they were asked for.
-    pub(crate) fn finish(&mut self, parameters: &mut Parameters) {
+    pub(crate) fn finish(&self, parameters: &mut Parameters) {
         if !self.settings.average || self.step == 0 {
             return;
         }
-        for (block, memory) in parameters.0.iter_mut().zip(&mut self.blocks) {
+        for (block, memory) in parameters.0.iter_mut().zip(&self.blocks) {
             match memory {
                 Memory::Dense(memory) => memory.finish(&mut block.values),
                 Memory::Table(memory) => memory.finish(&mut block.values, self.step),

@@ -38,7 +38,7 @@ impl DenseMemory {
         values.as_slice_mut().expect("parameters are contiguous").copy_from_slice(&self.before);
     }
 
-    pub(super) fn finish(&mut self, values: &mut Array2<f32>) {
+    pub(super) fn finish(&self, values: &mut Array2<f32>) {
         values.as_slice_mut().expect("parameters are contiguous").copy_from_slice(&self.average);
     }
 

@@ -84,7 +84,7 @@ pub(crate) fn minimise(
         Place { point, value, gradient }
     };
     let mut here = at(std::mem::take(point));
-    let mut past: VecDeque<Pair> = VecDeque::with_capacity(settings.memory);
+    let mut past: VecDeque<Pair> = VecDeque::new();
     let mut end = if here.value.is_finite() { End::Iterations } else { End::Unbounded };
     for iteration in 1..=settings.max_iterations {
         if end != End::Iterations {

@@ -4,8 +4,8 @@
 //! stretches of it.
 
 use crate::kernel::{
-    Moment, Step, Stretch, catch_up, join, line, pack, sort_by_line, squared_norm_of_lines, table_of_zeros,
-    wish_for_large_pages,
+    Moment, Step, Stretch, join, line, pack, put_average, sort_by_line, squared_norm_of_lines,
+    table_of_zeros, wish_for_large_pages,
 };
 use crate::model::{BlockGradient, Gradient, Touched};
 use ndarray::Array2;
@@ -90,16 +90,14 @@ impl TableMemory {
     }
 
     /// Puts the averages of touched lines in their places; the others have never moved.
-    pub(super) fn finish(&mut self, values: &mut Array2<f32>, step: u32) {
+    pub(super) fn finish(&self, values: &mut Array2<f32>, step: u32) {
         let width = self.width;
         let weights = values.as_slice_mut().expect("parameters are contiguous");
-        let memory = self.memory.as_slice_mut().expect("a table is contiguous");
-        let memory = memory.par_chunks_exact_mut((width * n_parts(true)).max(1));
+        let memory = self.memory.as_slice().expect("a table is contiguous");
+        let memory = memory.par_chunks_exact((width * n_parts(true)).max(1));
         let lines = weights.par_chunks_exact_mut(width.max(1)).zip(memory).zip(&self.touched_at);
         lines.filter(|(_, touched_at)| **touched_at > 0).for_each(|((weights, memory), &touched_at)| {
-            let average = &mut memory[3 * width..];
-            catch_up(average, weights, touched_at, step);
-            weights.copy_from_slice(average);
+            put_average(&memory[3 * width..], weights, touched_at, step);
         });
     }
 }

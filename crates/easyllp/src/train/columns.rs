@@ -176,8 +176,11 @@ struct Block {
     square: Vec<f32>,
     /// Averaged weights; empty when they are not asked for.
     average: Vec<f32>,
-    /// The weights before the epoch.
+    /// The weights before the epoch, once a loss has shown that they are good.
     before: Vec<f32>,
+    /// Whether the epoch has seen no batch yet.
+    is_new_epoch: bool,
+    factors: Factors,
     gradient: Vec<f32>,
     /// N lines; NaN where a model's rule leaves the row out, or the model has ended.
     targets: Vec<f32>,
@@ -228,7 +231,9 @@ impl Block {
             mean: zeros(n_dense + 1),
             square: zeros(n_dense + 1),
             average: if settings.average { zeros(n_dense + 1) } else { Vec::new() },
-            before: zeros(n_dense + 1),
+            before: weights.clone(),
+            is_new_epoch: false,
+            factors: Factors::new(width),
             gradient: zeros(n_dense + 1),
             weights,
             targets,
@@ -303,8 +308,18 @@ impl Block {
     }
 
     fn start_epoch(&mut self) {
-        self.before.copy_from_slice(&self.weights);
+        self.is_new_epoch = true;
         self.epoch_losses.fill(0.0);
+    }
+
+    /// Takes the weights of models whose loss is a number for good: the last step of an epoch may have been one too far.
+    fn keep_good(&mut self) {
+        let lines = self.before.chunks_exact_mut(self.width).zip(self.weights.chunks_exact(self.width));
+        for (before, weights) in lines {
+            for ((before, weight), loss) in before.iter_mut().zip(weights).zip(&self.losses) {
+                *before = if loss.is_finite() { *weight } else { *before };
+            }
+        }
     }
 
     /// One step of all models.
@@ -329,12 +344,16 @@ impl Block {
         product(features, matrix(weights, width), Onto::Add, matrix_mut(scores, width));
         self.losses.fill(0.0);
         loss.corrected_columns(scores, targets, slopes, &mut self.losses);
+        if std::mem::take(&mut self.is_new_epoch) {
+            self.keep_good();
+        }
+        let (targets, slopes) = (&self.batch_targets[..n_numbers], &self.slopes[..n_numbers]);
         let (of_weights, of_intercepts) = self.gradient.split_at_mut(n_weights);
         product(features.t(), matrix(slopes, width), Onto::Overwrite, matrix_mut(of_weights, width));
         column_sums(slopes, of_intercepts);
         if self.is_partial || clip_norm.is_some() {
-            let factors = factors(&self.gradient, targets, width, clip_norm);
-            self.gradient.chunks_exact_mut(width).for_each(|line| multiply(line, &factors));
+            let factors = self.factors.of(&self.gradient, targets, clip_norm);
+            self.gradient.chunks_exact_mut(width).for_each(|line| multiply(line, factors));
         }
         let Self { weights, mean, square, average, .. } = self;
         let (weights, intercepts) = Run { weights, mean, square, average }.split_at(n_weights);
@@ -402,30 +421,43 @@ impl Block {
 
 /// What each model's gradient, a sum over a batch, is to be multiplied by before it is divided by the size of the batch: to
 /// be the mean over the rows that the model is trained on, and no longer than the limit.
-#[expect(clippy::cast_possible_truncation, reason = "gradients are f32")]
-fn factors(gradient: &[f32], targets: &[f32], width: usize, clip_norm: Option<f64>) -> Vec<f32> {
-    let mut own_rows = vec![0_u32; width];
-    for line in targets.chunks_exact(width) {
-        for (own, target) in own_rows.iter_mut().zip(line) {
-            *own += u32::from(!target.is_nan());
-        }
+struct Factors {
+    own_rows: Vec<u32>,
+    squares: Vec<f64>,
+    values: Vec<f32>,
+}
+
+impl Factors {
+    fn new(width: usize) -> Self {
+        Self { own_rows: vec![0; width], squares: vec![0.0; width], values: vec![0.0; width] }
     }
-    let mut squares = vec![0.0_f64; width];
-    if clip_norm.is_some() {
-        for line in gradient.chunks_exact(width) {
-            for (square, &value) in squares.iter_mut().zip(line) {
-                *square += f64::from(value) * f64::from(value);
+
+    #[expect(clippy::cast_possible_truncation, reason = "gradients are f32")]
+    fn of(&mut self, gradient: &[f32], targets: &[f32], clip_norm: Option<f64>) -> &[f32] {
+        let width = self.values.len();
+        self.own_rows.fill(0);
+        for line in targets.chunks_exact(width) {
+            for (own, target) in self.own_rows.iter_mut().zip(line) {
+                *own += u32::from(!target.is_nan());
             }
         }
+        self.squares.fill(0.0);
+        if clip_norm.is_some() {
+            for line in gradient.chunks_exact(width) {
+                for (square, &value) in self.squares.iter_mut().zip(line) {
+                    *square += f64::from(value) * f64::from(value);
+                }
+            }
+        }
+        let batch_size = (targets.len() / width) as f64;
+        for ((factor, own), square) in self.values.iter_mut().zip(&self.own_rows).zip(&self.squares) {
+            // A model without a row in the batch has a gradient of zeros.
+            let own = f64::from((*own).max(1));
+            let clip = clip_norm.map_or(1.0, |limit| (limit * own / square.sqrt()).min(1.0));
+            *factor = (batch_size / own * clip) as f32;
+        }
+        &self.values
     }
-    let batch_size = (targets.len() / width) as f64;
-    let of_model = |(own, square): (u32, f64)| {
-        // A model without a row in the batch has a gradient of zeros.
-        let own = f64::from(own.max(1));
-        let clip = clip_norm.map_or(1.0, |limit| (limit * own / square.sqrt()).min(1.0));
-        (batch_size / own * clip) as f32
-    };
-    own_rows.into_iter().zip(squares).map(of_model).collect()
 }
 
 fn matrix(numbers: &[f32], width: usize) -> ArrayView2<'_, f32> {

@@ -27,7 +27,7 @@ pub(super) struct Onlookers<'o, M> {
     pub(super) after_epoch: &'o mut AfterEpoch<'o, M>,
 }
 
-pub(super) type AfterEpoch<'o, M> = dyn FnMut(&M, &mut AdamState, usize) -> Result<ControlFlow<()>> + 'o;
+pub(super) type AfterEpoch<'o, M> = dyn FnMut(&M, &AdamState, usize) -> Result<ControlFlow<()>> + 'o;
 
 /// What a model is trained towards.
 pub(super) enum Aim<'a> {
@@ -92,7 +92,8 @@ pub(super) fn fit<M: Model>(
     let mut gradients: Vec<Gradient> = (0..n_chunks).map(|_| gradient()).collect();
     let mut of_bags = BagBatch::new(model.n_scores());
     let mut adam = AdamState::new(settings, model.parameters());
-    let mut epochs = Vec::with_capacity(settings.epochs);
+    adam.start_epoch(model.parameters());
+    let mut epochs = Vec::new();
     let mut stopped = Stop::Finished;
 
     'training: for epoch in 1..=settings.epochs {
@@ -100,7 +101,6 @@ pub(super) fn fit<M: Model>(
             super::next_targets(*rule, epoch - 1, &mut targets)?;
         }
         order.shuffle(&mut rng);
-        adam.start_epoch(model.parameters());
         let mut epoch_loss = 0.0;
         let mut rows_done = 0;
         let mut batch = 0;
@@ -142,11 +142,18 @@ pub(super) fn fit<M: Model>(
                         of_bags.learn(&*model, rows, objective, units, chunks, gradients, at_once)
                     }
                 };
+                if !batch_loss.is_finite() {
+                    return (batch_loss, false);
+                }
+                // Weights are good if a loss of theirs is: the last step of an epoch may have been one too far.
+                if batch == 1 {
+                    adam.start_epoch(model.parameters());
+                }
                 (batch_loss, adam.step(model.parameters_mut(), gradients, n_units))
             };
             // What one thread does alone need not be handed over.
             let (batch_loss, is_finite) = if n_chunks == 1 { step() } else { in_pool(step) };
-            if !(is_finite && batch_loss.is_finite()) {
+            if !is_finite {
                 adam.restore(model.parameters_mut());
                 return Err(Error::Diverged { epoch, batch, loss: batch_loss / n_units as f64 });
             }
@@ -162,7 +169,9 @@ pub(super) fn fit<M: Model>(
         }
         let log = EpochLog { epoch, loss: epoch_loss / order.len() as f64 };
         epochs.push(log);
-        if after_epoch(model, &mut adam, epoch)?.is_break() {
+        // Nobody fails here but for scores that are no numbers.
+        let told = after_epoch(model, &adam, epoch).inspect_err(|_| adam.restore(model.parameters_mut()))?;
+        if told.is_break() {
             stopped = Stop::NoBetter;
             break;
         }

@@ -172,6 +172,9 @@ impl<'j, M> BestSoFar<'j, M> {
 
 impl Trainer {
     /// Trains until the optimiser is done.
+    ///
+    /// If numbers run away ([`Error::Diverged`]), the model is left with the weights of its last good epoch, as they were then: not
+    /// averaged.
     pub fn fit<M: Model>(
         &self,
         model: &mut M,
@@ -194,7 +197,7 @@ impl Trainer {
         check(model, rows, rule, loss)?;
         match &self.optimizer {
             Optimizer::Adam(settings) => {
-                let after_epoch = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
+                let after_epoch = &mut |_: &M, _: &AdamState, _| Ok(ControlFlow::Continue(()));
                 let onlookers = Onlookers { watch, after_epoch };
                 minibatch::fit(settings, self.seed, model, rows, Aim::Rows(rule, loss), onlookers)
             }
@@ -207,7 +210,7 @@ impl Trainer {
     }
 
     /// Trains by minibatches until a judge sees no better model any more, or all epochs are done; the model ends as it was after the
-    /// epoch that the judge liked best. L-BFGS goes to its optimum, which is judged once.
+    /// epoch that the judge liked best, even if numbers run away later. L-BFGS goes to its optimum, which is judged once.
     pub fn fit_judged<M: Model + Clone>(
         &self,
         model: &mut M,
@@ -262,7 +265,7 @@ impl Trainer {
         if let Some(judge) = judge {
             return judged(settings, self.seed, model, rows, aim, watch, judge);
         }
-        let after_epoch = &mut |_: &M, _: &mut AdamState, _| Ok(ControlFlow::Continue(()));
+        let after_epoch = &mut |_: &M, _: &AdamState, _| Ok(ControlFlow::Continue(()));
         minibatch::fit(settings, self.seed, model, rows, aim, Onlookers { watch, after_epoch })
     }
 
@@ -410,15 +413,16 @@ fn judged<M: Model + Clone>(
     judge: Judge<M>,
 ) -> Result<TrainLog> {
     let mut best = BestSoFar::new(judge);
-    let mut after_epoch = |model: &M, adam: &mut AdamState, epoch| {
+    let mut after_epoch = |model: &M, adam: &AdamState, epoch| {
         let mut candidate = model.clone();
         adam.finish(candidate.parameters_mut());
         best.see(candidate, epoch)
     };
     let onlookers = Onlookers { watch, after_epoch: &mut after_epoch };
-    let mut log = minibatch::fit(settings, seed, model, rows, aim, onlookers)?;
-    log.best = best.give_to(model);
-    Ok(log)
+    let outcome = minibatch::fit(settings, seed, model, rows, aim, onlookers);
+    // Of a training that ran away, too.
+    let best = best.give_to(model);
+    outcome.map(|log| TrainLog { best, ..log })
 }
 
 fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn TrainingLoss) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernel::Activation;
+use crate::model::MOST_WEIGHTS;
 use crate::model::dense::HiddenLayer;
 use std::fmt;
 use std::str::FromStr;
@@ -149,6 +150,23 @@ impl Architecture {
             head.push(HiddenLayer { width, activation, dropout });
         }
         Ok(head)
+    }
+
+    /// Refuses fully connected layers that are too large over so many features.
+    pub(super) fn check_head(&self, n_features: usize) -> Result<()> {
+        let mut n_inputs = n_features;
+        for (place, layer) in self.0.iter().enumerate() {
+            let &Layer::Full(width) = layer else { continue };
+            if n_inputs.checked_mul(width).is_none_or(|n_weights| n_weights > MOST_WEIGHTS) {
+                return Err(Error::BadLayer {
+                    layer: place + 1,
+                    text: layer.to_string(),
+                    reason: format!("its weights would be more than {MOST_WEIGHTS}, on {n_inputs} numbers"),
+                });
+            }
+            n_inputs = width;
+        }
+        Ok(())
     }
 }
 

@@ -17,8 +17,8 @@ const FIRST_DROPOUT: usize = 1 << 20;
 /// What the body keeps from `forward` to `backward`, and its scratch. Planes are those of the plan.
 #[derive(Debug, Default)]
 pub(super) struct BodyTape {
-    /// The planes that it was made for. Nobody writes to borders, so that they keep the zeros of their making.
-    planes: Vec<Plane>,
+    /// The plan that it was made for. Nobody writes to borders of its planes, so that they keep the zeros of their making.
+    plan: Plan,
     /// Of each convolution.
     weights: Vec<PackedWeights>,
     sums: Vec<WeightSums>,
@@ -42,7 +42,7 @@ pub(super) struct BodyTape {
 impl BodyTape {
     /// Features and space for derivatives in them: each images × features.
     pub(super) fn features(&mut self, n_images: usize) -> (ArrayView2<'_, f32>, ArrayViewMut2<'_, f32>) {
-        let n_features = self.planes.last().expect("forward has been here").n_values();
+        let n_features = self.plan.planes.last().expect("forward has been here").n_values();
         let length = n_images * n_features;
         self.dfeatures.grow(length);
         let shape = (n_images, n_features);
@@ -53,8 +53,8 @@ impl BodyTape {
 
     /// Space for so many images.
     fn prepare(&mut self, plan: &Plan, n_images: usize, learn: bool) {
-        if self.planes != plan.planes {
-            *self = Self { planes: plan.planes.clone(), ..Self::default() };
+        if self.plan != *plan {
+            *self = Self { plan: plan.clone(), ..Self::default() };
             let n_planes = plan.planes.len();
             self.values.resize_with(n_planes, Buffer::default);
             self.slopes.resize_with(n_planes, Buffer::default);

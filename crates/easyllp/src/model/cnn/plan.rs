@@ -4,12 +4,10 @@ use super::architecture::{Architecture, Layer, Padding, Windows};
 use super::shape::ImageShape;
 use crate::error::{Error, Result};
 use crate::kernel::{Activation, Convolution, Plane, Pool, Summary};
-
-/// The most weights that a layer may have: more is a mistake, and no allocation should be tried for it.
-const MOST_WEIGHTS: usize = 1 << 30;
+use crate::model::MOST_WEIGHTS;
 
 /// The part of a network that works on images, up to the first fully connected layer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Plan {
     /// The image and what the stages make of it: stage `i` reads plane `i` and writes plane `i + 1`.
     pub(super) planes: Vec<Plane>,

@@ -130,6 +130,20 @@ fn a_used_tape_changes_nothing() {
     scores(&first, &rows, Pass::Score, &mut tape);
     assert_eq!(fresh, scores(&first, &rows, LEARN, &mut tape));
     assert_ne!(fresh, scores(&first, &rows, Pass::Learn { draw: 10 }, &mut tape));
+    // Another kernel that makes images of the same shape.
+    let [wide, narrow] = ["conv3x4 relu", "conv2x4:stride2 relu"].map(|layers| model(layers, "1x4x4", 2));
+    let rows_of_both = images(&wide, 5);
+    let gradient_of = |model: &Cnn, tape: &mut CnnTape| {
+        let mut gradient = model.parameters.zero_gradient();
+        let batch = rows_of_both.batch(0..5);
+        let mut scores = Array2::zeros((5, 1));
+        model.forward(&batch, LEARN, tape, scores.view_mut());
+        model.backward(&batch, tape, scores.view(), &mut gradient);
+        (0..2).map(|block| gradient.dense_mut(block).clone()).collect::<Vec<_>>()
+    };
+    let fresh_gradient = gradient_of(&narrow, &mut CnnTape::default());
+    gradient_of(&wide, &mut tape);
+    assert_eq!(fresh_gradient, gradient_of(&narrow, &mut tape));
     // Images lie side by side on the tape, but do not see each other.
     let one_by_one = Rows::dense(rows.batch(2..3).dense).unwrap();
     let all = first.scores(&rows).unwrap();
