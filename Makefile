@@ -1,4 +1,4 @@
-.PHONY: demo test test-burn test-page test-python test-extras lint bench doc
+.PHONY: demo test test-burn test-page test-python test-extras test-sanitizer lint bench doc
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
 FEATURES = easyllp/datasets,easyllp/tables
@@ -56,6 +56,12 @@ test-extras:
 	for example in quickstart your_reports model_selection are_my_bags_iid xgboost_adult torch_cnn keras_example jax_example; do \
 		$(ENVIRONMENT)/bin/python python/examples/$$example.py --out target/$$example.svg || exit 1; \
 	done
+
+# The fast loops, and all that is built on them, under AddressSanitizer, which stable compilers have but for its name: Linux on x86-64.
+# Random cases are fewer, since everything else is slower.
+test-sanitizer:
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" PROPTEST_CASES=64 cargo test --package easyllp --lib \
+		--target x86_64-unknown-linux-gnu --target-dir target/sanitizer -- kernel:: model:: optim::
 
 lint:
 	cargo fmt --all --check
