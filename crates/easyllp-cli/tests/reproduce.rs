@@ -1,10 +1,11 @@
 //! `easyllp reproduce`: what is done stays done, and results are the same bytes however they came about.
 
 use assert_cmd::cargo::cargo_bin;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime};
 
 /// Two experiments: one whose cells share a pass, and others beside it; and one without data.
 const ACCURACY: &str = "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"even-vs-odd\", \"3\"]\nmodel = \"linear\"\n\
@@ -37,24 +38,49 @@ fn results(folder: &Path, out: &str) -> Vec<Vec<u8>> {
     ["own-accuracy.csv", "own-erm.csv"].map(|name| fs::read(folder.join(out).join(name)).unwrap()).to_vec()
 }
 
-/// Killed at ten moments, spread over the time that a run takes, and started again each time: no byte is different in the end.
+/// The records of cells in a journal, with when each was written. Those of the time that was spent, which has no line of points, change
+/// from run to run.
+fn records(folder: &Path, out: &str) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+    let files = fs::read_dir(folder.join(out).join("journal")).into_iter().flatten().flatten();
+    let record = |path: PathBuf| {
+        let is_it = path.extension().is_some_and(|extension| extension == "record");
+        let bytes = is_it.then(|| fs::read(&path).unwrap())?;
+        let written = fs::metadata(&path).unwrap().modified().unwrap();
+        let header = b"\npanel,series,x,";
+        bytes.windows(header.len()).any(|part| part == header).then_some((path, (bytes, written)))
+    };
+    files.filter_map(|file| record(file.path())).collect()
+}
+
+/// Killed at ten moments, spread over its cells, and started again each time: no byte is different in the end, and nothing that was done is
+/// done again.
 #[test]
 fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
     let folder = folder();
-    let started = Instant::now();
     done(&mut reproduce(folder.path(), "whole", &["--threads", "2"]));
-    let whole = started.elapsed();
     let expected = results(folder.path(), "whole");
-    for moment in 1..=10_u32 {
+    let n_cells = records(folder.path(), "whole").len();
+    let mut is_cut_short = false;
+    for moment in 0..10 {
         let mut run = reproduce(folder.path(), "killed", &["--threads", "2"]);
         let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Later runs have less to do.
-        std::thread::sleep(whole.mul_f64(0.03 * f64::from(moment)).min(Duration::from_secs(2)));
+        // At once, then when another tenth is done, in the midst of whatever is under way: by the clock it might always be before the first
+        // cell or after the last.
+        let is_early = || records(folder.path(), "killed").len() < moment * n_cells / 10;
+        while is_early() && run.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         run.kill().unwrap();
         run.wait().unwrap();
+        is_cut_short |= (1..n_cells).contains(&records(folder.path(), "killed").len());
     }
+    assert!(is_cut_short, "no run was killed between the first and the last of {n_cells} cells");
+    let before = records(folder.path(), "killed");
     let output = done(&mut reproduce(folder.path(), "killed", &["--threads", "1"]));
     assert_eq!(results(folder.path(), "killed"), expected);
+    let after = records(folder.path(), "killed");
+    assert_eq!(after.len(), n_cells);
+    assert!(!before.is_empty() && before.iter().all(|(path, record)| after.get(path) == Some(record)));
     assert!(String::from_utf8_lossy(&output.stdout).contains("own-erm: 4 of 4 cells"));
     // Nor does it matter in which order cells are taken.
     done(&mut reproduce(folder.path(), "by width", &["--budget", "2h"]));
@@ -121,6 +147,25 @@ fn experiments_without_data_are_left_out_and_named_in_the_end() {
         assert!(page.contains(&format!("({name})</h2>")), "{name}");
     }
     assert!(page.contains("easyllp reproduce own-accuracy.toml own-erm.toml"));
+}
+
+#[test]
+fn an_experiment_that_fails_keeps_what_it_found_and_others_are_run() {
+    let folder = folder();
+    // All rows in one bag, of which none can be held out: the second of two cells fails.
+    let failing = "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"3\"]\nmodel = \"mlp:2\"\n\
+        methods = [\"easyllp\"]\nbag-sizes = [32, 100000]\nreplicas = 1\nepochs = 1\n";
+    fs::write(folder.path().join("failing.toml"), failing).unwrap();
+    let arguments = ["reproduce", "failing.toml", "own-erm.toml", "--out", "some", "--threads", "1"];
+    let output = Command::new(cargo_bin!("easyllp")).args(arguments).current_dir(&folder).output().unwrap();
+    let (told, refused) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told.contains("own-erm: 4 of 4 cells") && told.ends_with("index.html\n"), "{told}");
+    assert!(refused.contains("easyllp: experiment failing: "), "{refused}");
+    let csv = fs::read_to_string(folder.path().join("some/failing.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 3, "{csv}");
+    let page = fs::read_to_string(folder.path().join("some/index.html")).unwrap();
+    assert!(page.contains("1 of 2 cells so far") && page.contains("(own-erm)</h2>"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! REPORT: what the paper claims, and what was found: held or not, by rules that were laid down before.
+//! REPORT: what the paper claims, and what was found: held or not, by rules that stand beside it. They were laid down before there were
+//! results, but for that of networks, which made no allowance for chance at first: it was changed when those of clicks were known, and discarded.
 
 mod accuracy;
 mod theory;

@@ -73,6 +73,14 @@ impl DatasetName {
         }
     }
 
+    /// What its results are kept under: another word when the data have changed.
+    pub(crate) fn kept_as(self) -> &'static str {
+        match self {
+            Self::SyntheticCtr => "synthetic-ctr, stronger effects",
+            other => other.as_str(),
+        }
+    }
+
     /// Its name in a headline.
     pub fn title(self) -> &'static str {
         match self {

@@ -19,7 +19,7 @@ pub use variance::Variance;
 use crate::data::{self, Data, DatasetName};
 use crate::error::{Error, Result};
 use crate::runner::Cell;
-use easyllp::ModelName;
+use easyllp::{MethodName, ModelName};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -174,6 +174,17 @@ fn check_sizes_and_bags(sizes: &[usize], bags: &[usize]) -> Result<(), String> {
         ("`sizes` must be numbers from 1 on", !sizes.is_empty() && sizes.iter().all(|&size| size > 0)),
         ("`bags` must be numbers from 2 on", !bags.is_empty() && bags.iter().all(|&bags| bags > 1)),
     ])
+}
+
+/// Whether a method judges whole bags, so that batches are made of them.
+pub(crate) fn learns_from_whole_bags(method: MethodName) -> bool {
+    let by_bags = [
+        MethodName::LabelGeneration,
+        MethodName::ProportionMatching,
+        MethodName::DebiasedSquare,
+        MethodName::CountLikelihood,
+    ];
+    by_bags.contains(&method)
 }
 
 /// A model by its layers, not by the name of a network, which may have others one day: what was found depends on them.

@@ -27,8 +27,8 @@ pub fn figures(experiment: &Experiment, points: &[Point]) -> Vec<Figure> {
         Kind::Accuracy(accuracy) => accuracy::figures(accuracy, points),
         Kind::Variance(variance) => variance::figures(variance, points),
         Kind::Tracking(tracking) => tracking::figures(tracking, points),
-        Kind::Sgd(_) => excess_risk::of_sgd(points),
-        Kind::Erm(_) => excess_risk::of_erm(points),
+        Kind::Sgd(sgd) => excess_risk::of_sgd(sgd, points),
+        Kind::Erm(erm) => excess_risk::of_erm(erm, points),
     }
 }
 

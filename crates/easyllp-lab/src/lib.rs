@@ -47,5 +47,5 @@ pub use error::{Error, Result};
 pub use experiment::{Accuracy, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};
 pub use figures::{Figure, figures, title};
 pub use point::{Point, Summary, from_csv, lines, to_csv};
-pub use runner::{Cell, Outcome, Progress, Tell, run};
+pub use runner::{Cell, Failure, Outcome, Progress, Tell, run};
 pub use study::{Ended, Study};

@@ -58,11 +58,14 @@ fn section(shown: &Shown) -> String {
 /// How the results came about, as far as that is known.
 fn origin(shown: &Shown) -> String {
     let mut parts = Vec::new();
+    match shown.record.as_ref().and_then(|record| record.made.as_ref()) {
+        Some(made) => parts.push(format!("{}; easyllp {}, {}", made.command, made.version, made.machine)),
+        // Of results that are older than records, whoever looks at them again knows the seed and the cells only.
+        None if !shown.points.is_empty() => parts.push("made before this was noted".into()),
+        None => {}
+    }
     if let Some(record) = &shown.record {
-        let Record { seed, done, empty, cells, made, .. } = record;
-        if let Some(made) = made {
-            parts.push(format!("{}; easyllp {}, {}", made.command, made.version, made.machine));
-        }
+        let Record { seed, done, empty, cells, .. } = record;
         parts.push(format!("seed {seed}"));
         parts.push(if done < cells {
             format!("{done} of {cells} cells so far")

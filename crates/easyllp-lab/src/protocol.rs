@@ -1,6 +1,6 @@
 //! REPORT: how an experiment was made, in the sentences that stand under its headline.
 
-use crate::experiment::{Accuracy, Kind, Tracking, Variance};
+use crate::experiment::{Accuracy, Kind, Tracking, Variance, learns_from_whole_bags};
 use easyllp::MethodName;
 
 /// What one must know to read its figures.
@@ -13,15 +13,39 @@ pub(crate) fn protocol(kind: &Kind) -> String {
             variance.samples,
             Variance::BAGS
         ),
-        Kind::Sgd(sgd) => format!(
-            "{} passes at each place, each over bags of its own, with the paper's steps and the true p.",
-            sgd.passes
-        ),
-        Kind::Erm(erm) => format!(
-            "{} samples at each place. The paper's form is told the true p; the centred form, which is not the paper's, needs none.",
-            erm.samples
-        ),
+        Kind::Sgd(sgd) => {
+            let (size, n_bags) = sgd.fixed();
+            format!(
+                "{} passes at each place, each over bags of its own, with the paper's steps and the true p. Against the number of bags these \
+                 have {size} rows; against their size there are {n_bags} bags. {}",
+                sgd.passes,
+                bars("passes")
+            )
+        }
+        Kind::Erm(erm) => {
+            let (size, n_rows) = erm.fixed();
+            format!(
+                "{} samples at each place. Both forms are the paper's: one is told the true p; the other has the share of positives p̂ pooled \
+                 from the bags, as the paper recommends. {CENTRED}. Against the number of bags these have {size} rows; against their size \
+                 there are {n_rows} rows in all. {}",
+                erm.samples,
+                bars("samples")
+            )
+        }
     }
+}
+
+/// What the centred form has to do with the paper's.
+const CENTRED: &str = "With n bags of one size, of N rows in all, the centred form is the paper's with p̂ for p, but for a factor of \
+                       (1 − 1/N)/(1 − 1/n) on α − p̂";
+
+const BANDS: &str = "Bands, and ± in tables, are one standard deviation over replicas.";
+
+/// How far dots may be off.
+fn bars(samples: &str) -> String {
+    format!(
+        "Dots have two standard errors to either side; ± in tables is one standard deviation over {samples}."
+    )
 }
 
 fn of_accuracy(accuracy: &Accuracy) -> String {
@@ -30,7 +54,16 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
         "{epochs} rounds of Adam with steps of {learning_rate} and batches of {batch_size} rows; every round is judged by its averaged weights."
     )];
     if accuracy.methods.contains(&MethodName::EasyLlp) {
-        sentences.push("easyllp is the centred form, not the paper's.".into());
+        sentences.push(format!(
+            "easyllp is the centred form. {CENTRED}; only a last bag of the rows that are left over may be smaller."
+        ));
+    }
+    let largest = accuracy.bag_sizes.iter().max().expect("checked");
+    if largest > batch_size && accuracy.methods.iter().any(|&method| learns_from_whole_bags(method)) {
+        sentences.push(format!(
+            "For methods that learn from whole bags, such as label generation, a batch holds at least one whole bag: with more than {batch_size} \
+             rows in a bag a round has fewer steps."
+        ));
     }
     sentences.push(if *held_out > 0.0 {
         format!(
@@ -45,6 +78,11 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
         sentences.push("Bags to train on are dealt anew in every round.".into());
     }
     sentences.push("A training that runs away counts with the rounds before.".into());
+    sentences.push(BANDS.into());
+    if accuracy.tasks.iter().any(|task| task == "one-vs-all") {
+        // Every data set that has this task has ten classes.
+        sentences.push("Those of one-vs-all are of means over ten tasks, not of single tasks.".into());
+    }
     sentences.join(" ")
 }
 
@@ -52,7 +90,7 @@ fn of_tracking(tracking: &Tracking) -> String {
     format!(
         "{} rounds of Adam by the centred form, on bags dealt anew in every round. After each round the model, with averaged weights, scores all \
          rows to train on. The true loss is that of their labels; the estimates come from bags of {} rows that are dealt for them alone, not from \
-         those that the round was trained on: from bags is the paper's form with the share of positives in these bags for p, from bags centred the other.",
+         those that the round was trained on: from bags is the paper's form with the share of positives in these bags for p, from bags centred the centred form. {CENTRED}. {BANDS}",
         tracking.epochs, tracking.bag_size
     )
 }
@@ -71,6 +109,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_held_fixed_is_told() {
+        let of = |name: &str| protocol(&Experiment::named(name).unwrap().unwrap().kind);
+        let (sgd, erm) = (of("sgd"), of("erm"));
+        assert!(sgd.contains("bags these have 16 rows") && sgd.contains("there are 32000 bags"), "{sgd}");
+        assert!(erm.contains("bags these have 8 rows") && erm.contains("32000 rows in all"), "{erm}");
+        assert!([sgd, erm].iter().all(|text| text.contains("two standard errors to either side")));
+    }
+
+    #[test]
     fn what_is_not_the_papers_is_told() {
         let of = |more: &str| {
             let text = format!(
@@ -81,10 +128,15 @@ mod tests {
         };
         let usual = of("");
         assert!(usual.starts_with("7 rounds of Adam with steps of 0.001 and batches of 256 rows"), "{usual}");
-        assert!(
-            usual.contains("centred form, not the paper's") && usual.contains("20 % of the bags"),
-            "{usual}"
-        );
+        assert!(usual.contains("the centred form is the paper's with p̂ for p"), "{usual}");
+        assert!(usual.contains("20 % of the bags") && usual.contains("one standard deviation over replicas"));
+        // Only what is so is said.
+        assert!(!usual.contains("whole bag") && !usual.contains("one-vs-all"), "{usual}");
+        let text = "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"one-vs-all\"]\nmodel = \"linear\"\n\
+                    methods = [\"label-generation\"]\nbag-sizes = [256, 512]\nreplicas = 1\nepochs = 7";
+        let other = protocol(&Experiment::parse("e", text).unwrap().kind);
+        assert!(other.contains("with more than 256 rows in a bag a round has fewer steps"), "{other}");
+        assert!(other.contains("means over ten tasks") && !other.contains("centred"), "{other}");
         assert!(of("held-out = 0.0").contains("No bag is held out"));
         assert!(of("rebag = true").contains("dealt anew") && !usual.contains("dealt anew"));
     }

@@ -1,7 +1,7 @@
 //! Work as a list of independent cells. What a cell finds goes to a journal as soon as it is done: killed at any moment and started again,
 //! a run repeats at most the cells that were under way, and ends with the same bytes.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::point::{Point, Summary, from_csv, to_csv};
 use easyllp::Journal;
 use std::collections::HashMap;
@@ -58,14 +58,24 @@ pub struct Outcome {
     pub cells: usize,
 }
 
+/// What a run came to before a cell failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// What is done all the same.
+    pub outcome: Outcome,
+    /// Why the cell failed.
+    pub error: Error,
+}
+
 /// Works through the cells: wide ones in turn, then the others side by side, one thread each. `watch` is told how far it is, and may break
 /// it off. With a budget, time goes first to cells whose bands are widest, be they wide cells or not, and no cell is begun when it is over.
+/// A cell that fails ends the run; those that are done count.
 pub fn run(
     cells: &[Cell],
     journal: &Journal,
     budget: Option<Duration>,
     watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
-) -> Result<Outcome> {
+) -> Result<Outcome, Box<Failure>> {
     let kept = |cell: &Cell| {
         let record = journal.get(&cell.key)?;
         from_csv(std::str::from_utf8(&record).ok()?).ok()
@@ -95,11 +105,14 @@ pub fn run(
         course.side_by_side();
     }
     let State { found, new, error, .. } = course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    error.map_or(Ok(()), Err)?;
     let done = found.iter().flatten().count();
     let empty = found.iter().flatten().filter(|points| points.is_empty()).count();
     let points = found.into_iter().flatten().flatten().collect();
-    Ok(Outcome { points, done, new, empty, cells: cells.len() })
+    let outcome = Outcome { points, done, new, empty, cells: cells.len() };
+    match error {
+        None => Ok(outcome),
+        Some(error) => Err(Box::new(Failure { outcome, error })),
+    }
 }
 
 struct Course<'a> {
@@ -119,7 +132,7 @@ struct State {
     /// Cells that this run has done, and their cost.
     new: usize,
     cost: f64,
-    error: Option<crate::Error>,
+    error: Option<Error>,
 }
 
 impl Course<'_> {
@@ -370,7 +383,11 @@ mod tests {
         let asked = AtomicUsize::new(0);
         let mut cells = cells(&asked, [1.0; 3], 2);
         cells[3].work = Box::new(|_| Err(easyllp::Error::NoRows.into()));
-        assert!(run(&cells, &journal, None, &go_on).is_err());
+        let failure = run(&cells, &journal, None, &go_on).unwrap_err();
+        assert!(matches!(failure.error, Error::Library(easyllp::Error::NoRows)));
         assert!(journal.get("0, 1").is_some() && journal.get("0, 2").is_none());
+        // Wide cells come first, and the second of them failed.
+        let Outcome { points, done, new, cells, .. } = failure.outcome;
+        assert_eq!((points.len(), done, new, cells), (1, 1, 1, 6));
     }
 }

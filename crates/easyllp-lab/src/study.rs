@@ -46,7 +46,7 @@ impl Study {
     }
 
     /// Makes an experiment, or goes on with it, in at most so much time, or all that it needs; writes its CSV, its record and its pictures
-    /// from what is done.
+    /// from what is done, even if a cell failed.
     pub fn run(
         &self,
         experiment: &Experiment,
@@ -63,7 +63,7 @@ impl Study {
             journal.put(&time_key(&experiment.name, self.seed), format!("{spent:?}").as_bytes())
         };
         let noted = Mutex::new(Instant::now());
-        let outcome = run(&cells, &journal, budget, &|progress| {
+        let ended = run(&cells, &journal, budget, &|progress| {
             let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
             if noted.elapsed() >= NOTE_TIME_EVERY {
                 *noted = Instant::now();
@@ -71,11 +71,17 @@ impl Study {
                 let _ = note_time();
             }
             watch(progress)
-        })?;
-        if outcome.new > 0 {
-            note_time()?;
-        }
-        self.write(experiment, &outcome)?;
+        });
+        let (outcome, error) = match ended {
+            Ok(outcome) => (outcome, None),
+            Err(failure) => (failure.outcome, Some(failure.error)),
+        };
+        let noted = if outcome.new > 0 { note_time() } else { Ok(()) };
+        let written = self.write(experiment, &outcome);
+        // Why a cell failed is told first: whatever else went wrong came after it.
+        error.map_or(Ok(()), Err)?;
+        noted?;
+        written?;
         Ok(Ended { done: outcome.done, empty: outcome.empty, cells: outcome.cells })
     }
 
@@ -183,5 +189,46 @@ mod tests {
         std::fs::rename(folder.path().join("own.csv"), folder.path().join("erm.csv")).unwrap();
         let page = page_by("by another", "second");
         assert!(page.contains("(erm)") && !page.contains("(own)") && page.contains("(second)"));
+        // It is not known by whom that one was made; nor is it when its cells are there and its record is not.
+        let unknown = |page: &str| page.matches("made before this was noted").count();
+        assert_eq!(unknown(&page), 1);
+        std::fs::remove_file(folder.path().join("second.json")).unwrap();
+        let page = page_by("by a third", "second");
+        assert_eq!(unknown(&page), 2);
+        assert!(
+            page.contains("made before this was noted; seed 1; 4 cells") && !page.contains("by a third;")
+        );
+        assert_eq!(Record::read(folder.path(), "second").unwrap().made, None);
+    }
+
+    #[test]
+    fn what_is_done_is_written_when_a_cell_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let study = study(folder.path().into(), "by one");
+        // All rows in one bag: there is none to hold out.
+        let text = "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"3\"]\nmodel = \"mlp:2\"\n\
+                    methods = [\"easyllp\"]\nbag-sizes = [32, 100000]\nreplicas = 1\nepochs = 1";
+        let experiment = Experiment::parse("own", text).unwrap();
+        // In their order, so that the one that fails is the second.
+        let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert!(one_thread.install(|| study.run(&experiment, None, &go_on)).is_err());
+        let record = Record::read(folder.path(), "own").unwrap();
+        assert_eq!((record.done, record.cells), (1, 2));
+        assert!(record.made.is_some() && seconds(&study.journal().unwrap(), "own", 1) > 0.0);
+        let points = from_csv(&std::fs::read_to_string(study.csv("own")).unwrap()).unwrap();
+        assert_eq!(points.len(), 3);
+        assert!(folder.path().join("own-3-vs-rest-best-round.svg").exists());
+        let page = std::fs::read_to_string(study.report().unwrap()).unwrap();
+        assert!(page.contains("1 of 2 cells so far"));
+    }
+
+    #[test]
+    fn nothing_was_made_where_nothing_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let study = study(folder.path().into(), "by one");
+        let experiment = Experiment::parse("own", ERM).unwrap();
+        assert_eq!(study.run(&experiment, Some(Duration::ZERO), &go_on).unwrap().done, 0);
+        let page = std::fs::read_to_string(study.report().unwrap()).unwrap();
+        assert!(page.contains("0 of 4 cells so far") && !page.contains("made before this was noted"));
     }
 }

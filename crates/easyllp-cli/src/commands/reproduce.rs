@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 ///
 /// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: stopped at any moment and
 /// started again, at most the cells under way are repeated. Results are a CSV and pictures for each experiment, and one page for
-/// all, index.html, which sets them beside what the paper claims. Experiments whose data is not here are left out, and named in the end.
+/// all, index.html, which sets them beside what the paper claims. Experiments whose data is not here are left out, and named in the end;
+/// so are those that fail, with what they found until then on the page.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// Which: all, variance, accuracy, tracking, sgd, erm, one by its name (see --list), or a file that describes one
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
         command: command(args),
     };
     let deadline = args.budget.and_then(|budget| Instant::now().checked_add(budget));
-    let (mut page, mut left_out) = (None, BTreeMap::new());
+    let (mut page, mut failed, mut left_out) = (None, Vec::new(), BTreeMap::new());
     for (experiment, n_left) in experiments.iter().zip((1..=experiments.len()).rev()) {
         // What one experiment leaves over is shared out among the next.
         let share =
@@ -86,23 +87,27 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
             ControlFlow::Continue(())
         });
         drop(cells);
-        let ended = match ended {
+        match ended {
+            Ok(ended) => print(&told(&experiment.name, ended))?,
             Err(error @ (Error::NoData { .. } | Error::NoCriteo { .. })) => {
                 left_out.entry(error.to_string()).or_insert_with(Vec::new).push(experiment.name.as_str());
                 continue;
             }
-            ended => ended.with_context(|| format!("experiment {}", experiment.name))?,
-        };
-        print(&told(&experiment.name, ended))?;
+            // What it found before is written, and others may do better.
+            Err(error) => failed.push(format!("experiment {}: {:#}", experiment.name, anyhow!(error))),
+        }
         // After each, so that there is something to look at.
-        page = Some(study.report()?);
+        page = Some(study.report());
     }
-    if let Some(page) = page {
-        print(&format!("{}\n", page.display()))?;
+    match page {
+        Some(Ok(page)) => print(&format!("{}\n", page.display()))?,
+        Some(Err(error)) => failed.push(format!("no page: {:#}", anyhow!(error))),
+        None => {}
     }
-    let reasons: Vec<String> =
-        left_out.iter().map(|(reason, names)| format!("left out {}: {reason}", names.join(", "))).collect();
-    if reasons.is_empty() { Ok(()) } else { Err(anyhow!(reasons.join("; "))) }
+    let without_data =
+        left_out.iter().map(|(reason, names)| format!("left out {}: {reason}", names.join(", ")));
+    failed.extend(without_data);
+    if failed.is_empty() { Ok(()) } else { Err(anyhow!(failed.join("; "))) }
 }
 
 /// How an experiment ended, in a line.

@@ -132,25 +132,37 @@ pub(super) fn networks_are_ahead(results: &Results) -> Claim {
         let of_linear = line(linear);
         for (k, found) in line(network) {
             if let Some((_, other)) = of_linear.iter().find(|(at, _)| at.to_bits() == k.to_bits()) {
-                gains.push((
-                    found.mean - other.mean,
-                    format!("{}, {}, k = {k}", network.experiment, network.panel),
-                ));
+                let place = format!("{}, {}, k = {k}", network.experiment, network.panel);
+                gains.push((found.mean - other.mean, is_ahead(&found, other), place));
             }
         }
     }
-    let found = gains.iter().min_by(|one, other| one.0.total_cmp(&other.0)).map(|(least, place)| {
-        let ahead = gains.iter().filter(|(gain, _)| *gain > 0.0).count();
+    let found = gains.iter().min_by(|one, other| one.0.total_cmp(&other.0)).map(|(least, _, place)| {
+        let ahead = gains.iter().filter(|(_, is_ahead, _)| *is_ahead).count();
+        let mean = gains.iter().map(|(gain, ..)| gain).sum::<f64>() / gains.len() as f64;
         (
-            Verdict::of(ahead == gains.len()),
-            format!("ahead at {ahead} of {} places; least ({least:+.4}) at {place}", gains.len()),
+            Verdict::of(ahead == gains.len() && mean > 0.0),
+            format!(
+                "not behind at {ahead} of {} places, and {mean:+.4} in the mean over them; least ({least:+.4}) at {place}",
+                gains.len()
+            ),
         )
     });
     claim(
         "The main advantage is seen with neural networks: under EasyLLP they are ahead of linear models.",
-        "ahead in the mean at every size that both were tried at",
+        "not behind by more than two standard errors at any size that both were tried at, and ahead in the mean; where one of them has a single \
+         replica, ahead",
         found,
     )
+}
+
+/// Whether one is not behind another by more than chance. Of a single replica it is not known what chance does: it has to be ahead.
+fn is_ahead(one: &Summary, other: &Summary) -> bool {
+    let gain = one.mean - other.mean;
+    if one.n < 2 || other.n < 2 {
+        return gain > 0.0;
+    }
+    gain >= -2.0 * one.standard_error().hypot(other.standard_error())
 }
 
 #[cfg(test)]
@@ -201,6 +213,33 @@ mod tests {
         assert_eq!(claims(&[(&all, &of_all), (&network, &of_one)])[2].verdict, Verdict::Open);
         let behind = [best("easyllp", 2.0, 0.95), best("easyllp", 8.0, 0.75)];
         assert_eq!(claims(&[(&linear, &of_linear), (&network, &behind)])[2].verdict, Verdict::NotHeld);
+    }
+
+    #[test]
+    fn a_gap_within_chance_is_none_but_all_together_are_ahead() {
+        let (linear, network) =
+            (accuracy("l", "linear", "even-vs-odd"), accuracy("n", "mlp:4", "even-vs-odd"));
+        // Two replicas, 0.01 to either side: a standard error of 0.01, and one of 0.0141 of a difference.
+        let twice = |k: f64, mean: f64| {
+            let replica = |replica: u32, value: f64| Point { replica, ..best("easyllp", k, value) };
+            [replica(1, mean - 0.01), replica(2, mean + 0.01)]
+        };
+        let of_linear = [twice(2.0, 0.8), twice(8.0, 0.8)].concat();
+        let judged = |at_two: f64, at_eight: f64| {
+            let of_network = [twice(2.0, at_two), twice(8.0, at_eight)].concat();
+            networks_are_ahead(&[(&linear, &of_linear), (&network, &of_network)])
+        };
+        let found = judged(0.9, 0.78);
+        assert_eq!(found.verdict, Verdict::Held);
+        let told = "not behind at 2 of 2 places, and +0.0400 in the mean over them; least (-0.0200) at n, even vs odd, k = 8";
+        assert_eq!(found.evidence, told);
+        assert_eq!(judged(0.9, 0.77).verdict, Verdict::NotHeld);
+        // Behind by a little everywhere is not ahead.
+        assert_eq!(judged(0.79, 0.79).verdict, Verdict::NotHeld);
+        // One replica of the network: what chance does is not known.
+        let of_one = [best("easyllp", 2.0, 0.9), best("easyllp", 8.0, 0.799)];
+        let claim = networks_are_ahead(&[(&linear, &of_linear), (&network, &of_one)]);
+        assert_eq!(claim.verdict, Verdict::NotHeld);
     }
 
     #[test]

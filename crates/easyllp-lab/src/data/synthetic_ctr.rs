@@ -17,7 +17,7 @@ const N_FIELDS: usize = 26;
 const N_VALUES: u32 = 1 << 10;
 /// Pairs of neighbouring fields that matter together.
 const N_PAIRS: usize = 10;
-/// The log odds of a click where nothing has an effect: one click in four or five.
+/// The log odds of a click where nothing has an effect. Values and pairs matter so much that a third or so is clicked on.
 const AT_REST: f64 = -1.5;
 
 /// Ad views, with the chance of each that it was clicked on.
@@ -51,10 +51,10 @@ pub fn clicks() -> [Clicks; 2] {
             })
             .collect()
     };
-    let of_numbers = effects(N_NUMBERS, 0.15);
-    let of_values = effects(N_FIELDS * N_VALUES as usize, 0.15);
+    let of_numbers = effects(N_NUMBERS, 0.3);
+    let of_values = effects(N_FIELDS * N_VALUES as usize, 0.3);
     // A pair has an effect by the last bits of both values.
-    let of_pairs = effects(N_PAIRS * 64, 0.35);
+    let of_pairs = effects(N_PAIRS * 64, 0.7);
     let zipf = Zipf::new(f64::from(N_VALUES), 1.1).expect("a law of many values");
     let mut part = |n_rows: usize| {
         let mut dense = Array2::<f32>::zeros((n_rows, N_NUMBERS));

@@ -164,7 +164,7 @@ impl Setting<'_> {
             &self.accuracy;
         format!(
             "accuracy, {}, {}, {epochs} rounds, steps {learning_rate:?}, batches {batch_size}, {held_out:?} held out, rebag {rebag}, seed {}",
-            dataset.as_str(),
+            dataset.kept_as(),
             written_out(model),
             self.seed
         )
@@ -185,7 +185,7 @@ impl Setting<'_> {
         (self.accuracy.epochs * self.data.train.n_rows()) as f64
     }
 
-    /// Weights that a linear model starts from, drawn evenly from ±1/√D.
+    /// Weights of numbers that a linear model starts from, drawn evenly from ±1/√D.
     fn start(&self, task: &Task, method: MethodName, replica: u32) -> Array1<f32> {
         let seed = self.seed_of(&format!("{}, {}, replica {replica}", task.name, method.as_str()));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

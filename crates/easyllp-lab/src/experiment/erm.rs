@@ -31,10 +31,16 @@ impl Erm {
         check_all(&[("`samples` must be at least 1", self.samples > 0)])
     }
 
-    /// By the number of bags at the middle size; by size with as many rows in all as the greatest number of single rows.
+    /// What is held fixed: the size where the number of bags changes (the middle one), and the rows in all where the size does (those of the
+    /// greatest number of bags).
+    pub(crate) fn fixed(&self) -> (usize, usize) {
+        let middle = self.sizes[self.sizes.len() / 2];
+        (middle, middle * self.bags.iter().max().expect("checked"))
+    }
+
+    /// By the number of bags, and by size.
     pub(super) fn cells(&self, seed: u64) -> Vec<Cell<'static>> {
-        let (middle, most) = (self.sizes[self.sizes.len() / 2], *self.bags.iter().max().expect("checked"));
-        let n_rows = most * middle;
+        let (middle, n_rows) = self.fixed();
         let by_bags = self.bags.iter().map(|&bags| ("by bags", bags as f64, middle, bags));
         let by_size = self.sizes.iter().map(|&size| ("by size", size as f64, size, (n_rows / size).max(2)));
         by_bags.chain(by_size).map(|(panel, x, size, bags)| self.cell(panel, x, size, bags, seed)).collect()
@@ -60,6 +66,8 @@ impl Erm {
                 let key = key.clone();
                 move |tell| {
                     let mut rng = ChaCha8Rng::seed_from_u64(seed_of(seed, &key));
+                    // Both are the paper's, since bags are of one size: with the true p, and with the pooled p̂ that its note on p
+                    // recommends, but for a factor of (1 − 1/N)/(1 − 1/n) on α − p̂.
                     let forms = [
                         ("paper", Correction::Paper(LabelPrior::binary(P)?)),
                         ("centred", Correction::Centred(BagWeights::Equal)),

@@ -33,9 +33,15 @@ impl Sgd {
         check_all(&[("`passes` must be at least 1", self.passes > 0)])
     }
 
-    /// By the number of bags at the middle size, and by size at the greatest number.
+    /// What is held fixed: the size where the number of bags changes (the middle one), and the number of bags where their size does (the
+    /// greatest).
+    pub(crate) fn fixed(&self) -> (usize, usize) {
+        (self.sizes[self.sizes.len() / 2], *self.bags.iter().max().expect("checked"))
+    }
+
+    /// By the number of bags, and by size.
     pub(super) fn cells(&self, seed: u64) -> Vec<Cell<'static>> {
-        let (middle, most) = (self.sizes[self.sizes.len() / 2], *self.bags.iter().max().expect("checked"));
+        let (middle, most) = self.fixed();
         let by_bags = self.bags.iter().map(|&bags| ("by bags", bags as f64, middle, bags));
         let by_size = self.sizes.iter().map(|&size| ("by size", size as f64, size, most));
         let parts = by_bags.chain(by_size).flat_map(|part| [(part, Labels::Soft), (part, Labels::Surrogate)]);

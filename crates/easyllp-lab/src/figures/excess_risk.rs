@@ -1,17 +1,31 @@
 //! Excess risk against the number of bags and their size, with what theory says.
 
 use super::Figure;
+use crate::experiment::{Erm, Sgd};
 use crate::point::{Point, Summary, lines};
 use easyllp_report::{Line, LineChart, Style};
 
-pub(super) fn of_sgd(points: &[Point]) -> Vec<Figure> {
-    figures(points, "greatest number of bags")
+pub(super) fn of_sgd(sgd: &Sgd, points: &[Point]) -> Vec<Figure> {
+    let (size, n_bags) = sgd.fixed();
+    figures(points, size, &format!("{n_bags} bags"))
 }
 
-pub(super) fn of_erm(points: &[Point]) -> Vec<Figure> {
-    let mut figures = figures(points, "as many rows in all");
-    figures.extend(bounds(points));
+pub(super) fn of_erm(erm: &Erm, points: &[Point]) -> Vec<Figure> {
+    let points: Vec<Point> = points.iter().cloned().map(by_prior).collect();
+    let (size, n_rows) = erm.fixed();
+    let mut figures = figures(&points, size, &format!("{n_rows} rows in all"));
+    figures.extend(bounds(&points));
     figures
+}
+
+/// What is kept as `paper` and `centred` are both the paper's form, with one p or the other: pictures say which.
+fn by_prior(mut point: Point) -> Point {
+    match point.series.as_str() {
+        "paper" => point.series = "paper (known p)".into(),
+        "centred" => point.series = "centred (pooled p)".into(),
+        _ => {}
+    }
+    point
 }
 
 /// How far above what is found the paper's bounds are.
@@ -42,9 +56,10 @@ fn bounds(points: &[Point]) -> Option<Figure> {
     })
 }
 
-fn figures(points: &[Point], at_every_size: &str) -> Vec<Figure> {
+/// At this size where the number of bags changes, and with so many of something where the size does.
+fn figures(points: &[Point], size: usize, at_every_size: &str) -> Vec<Figure> {
     let panels = [
-        ("by bags", "bags", "Excess risk against the number of bags".to_owned()),
+        ("by bags", "bags", format!("Excess risk against the number of bags, {size} rows in each")),
         ("by size", "rows in a bag", format!("Excess risk against the size of bags, {at_every_size}")),
     ];
     let figure = |(panel, x_name, title): (&str, &str, String)| {
@@ -77,4 +92,38 @@ fn figures(points: &[Point], at_every_size: &str) -> Vec<Figure> {
         })
     };
     panels.into_iter().filter_map(figure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_say_what_is_held_fixed_and_which_p_is_used() {
+        let point = |panel: &str, series: &str, measure: &str| Point {
+            panel: panel.into(),
+            series: series.into(),
+            x: 2.0,
+            replica: 1,
+            measure: measure.into(),
+            value: 0.5,
+        };
+        let points: Vec<Point> = ["by bags", "by size"]
+            .iter()
+            .flat_map(|panel| [point(panel, "paper", "excess risk"), point(panel, "paper", "theory")])
+            .collect();
+        let titles = |figures: Vec<Figure>| -> Vec<String> {
+            figures.into_iter().map(|figure| figure.chart.title).collect()
+        };
+        let sgd = Sgd { sizes: vec![2, 4, 8, 16, 32, 64], bags: vec![1000, 32_000], passes: 1 };
+        let of_sgd = titles(of_sgd(&sgd, &points));
+        assert!(of_sgd[0].ends_with("number of bags, 16 rows in each"), "{of_sgd:?}");
+        assert!(of_sgd[1].ends_with("size of bags, 32000 bags"), "{of_sgd:?}");
+        let erm = Erm { sizes: vec![1, 2, 4, 8, 16, 32, 64], bags: vec![250, 4000], samples: 1 };
+        let of_erm = of_erm(&erm, &points);
+        assert_eq!(of_erm[0].numbers[0].0, "paper (known p)");
+        let of_erm = titles(of_erm);
+        assert!(of_erm[0].ends_with("number of bags, 8 rows in each"), "{of_erm:?}");
+        assert!(of_erm[1].ends_with("size of bags, 32000 rows in all"), "{of_erm:?}");
+    }
 }

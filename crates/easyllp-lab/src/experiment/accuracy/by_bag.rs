@@ -3,6 +3,7 @@
 
 use super::{Course, Setting, told};
 use crate::error::Result;
+use crate::experiment::learns_from_whole_bags;
 use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
@@ -22,13 +23,7 @@ pub(super) struct ByBag<'d> {
 /// Whether a method's models can be columns: linear ones over numbers, that whole bags judge. Two tasks cannot: a linear model of two
 /// classes has one score.
 pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
-    let by_bags = [
-        MethodName::LabelGeneration,
-        MethodName::ProportionMatching,
-        MethodName::DebiasedSquare,
-        MethodName::CountLikelihood,
-    ];
-    setting.is_linear() && setting.tasks.len() > 2 && by_bags.contains(&method)
+    setting.is_linear() && setting.tasks.len() > 2 && learns_from_whole_bags(method)
 }
 
 impl<'d> ByBag<'d> {

@@ -8,6 +8,7 @@ use crate::runner::{Cell, Tell};
 use easyllp::{
     AnyModel, Bags, Judge, Lesson, LossName, MethodName, MethodOptions, Model, ModelName, Partition,
 };
+use ndarray::Axis;
 use std::sync::Arc;
 
 /// A training.
@@ -25,9 +26,10 @@ impl<'d> Training<'d> {
         let Self { setting, task, method, size, replica } = &self;
         let band =
             format!("{}, {}, {}, {size} rows", setting.key(), method.as_str(), setting.tasks[*task].name);
-        let of_model = if setting.accuracy.model == "linear" { 1.0 } else { 20.0 };
+        let (of_model, start) =
+            if setting.accuracy.model == "linear" { (1.0, ", drawn start") } else { (20.0, "") };
         Cell {
-            key: format!("{band}, replica {replica}"),
+            key: format!("{band}, replica {replica}{start}"),
             band,
             cost: of_model * setting.rows_in_all(),
             is_wide: false,
@@ -59,6 +61,10 @@ impl<'d> Training<'d> {
         let mut watch = told(tell, 1, &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {}", task.name, method.as_str()));
         let mut model = accuracy.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
+        if let Some(linear) = model.as_linear_mut() {
+            let start = setting.start(task, *method, *replica).insert_axis(Axis(1));
+            linear.parameters_mut().blocks_mut()[0].set(start.view())?;
+        }
         // Methods that go by rounds go one in a round of Adam's.
         let by_rounds = method.goes_by_rounds();
         let options = MethodOptions { rebag, rounds: accuracy.epochs, ..MethodOptions::default() };
