@@ -1,10 +1,10 @@
 //! The methods side by side, on MNIST.
 //!
-//! `methods linear|network|digits FOLDER [SEEDS [EPOCHS]]` prints the test accuracy of every method and bag size: of the best epoch by
-//! test labels, of the last, and of the one that held-out bags (a fifth) chose by their Brier score; means over seeds of bagging, split
-//! and training, and what seeds differ by. Finished trainings are kept in FOLDER, and not repeated. `linear` and `network` (`cnn:mnist`)
-//! tell odd from even, `digits` is that network on all ten. Linear models are trained twice: the best and the last epoch are those of a
-//! training on all bags. Networks hold out a fifth of the bags in all three.
+//! `methods linear|network|digits FOLDER [SEEDS [EPOCHS [METHOD…]]]` prints the test accuracy of every method, or of those named, and every
+//! bag size: of the best epoch by test labels, of the last, and of the one that held-out bags (a fifth) chose by their Brier score; means over
+//! seeds of bagging, split and training, and what seeds differ by. Finished trainings are kept in FOLDER, and not repeated. `linear` and
+//! `network` (`cnn:mnist`) tell odd from even, `digits` is that network on all ten. Linear models are trained twice: the best and the last
+//! epoch are those of a training on all bags. Networks hold out a fifth of the bags in all three.
 //!
 //! `methods penalty FOLDER [SEEDS]` brings linear models of easyllp and mean-map to their optimum, with the penalty that held-out bags
 //! choose.
@@ -21,6 +21,7 @@ use easyllp::{
     MethodOptions, Model, Optimizer, Partition, Predictions, Result, Rows, Trainer, metrics,
 };
 use easyllp_benches::mnist;
+use ndarray::Array2;
 use rayon::prelude::*;
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -67,16 +68,22 @@ fn main() -> Result<()> {
     };
     let folder = || Path::new(arguments.get(1).expect("a folder to keep finished trainings in"));
     let seeds = number(2, 5) as u64;
+    let named = |ways: Vec<Way>| -> Vec<Way> {
+        let names = arguments.get(4..).unwrap_or_default();
+        ways.into_iter().filter(|way| names.is_empty() || names.iter().any(|name| name == way.name)).collect()
+    };
     match arguments.first().map(String::as_str) {
         Some("linear") => {
             let sizes = [2, 8, 32, 128, 512, 1024];
-            tables(&task("linear", 2)?, &linear_ways(), &sizes, folder(), seeds, number(3, 40))
+            tables(&task("linear", 2)?, &named(linear_ways()), &sizes, folder(), seeds, number(3, 40))
         }
         Some("network") => {
-            tables(&task("cnn:mnist", 2)?, &network_ways(), &[32, 256, 1024], folder(), seeds, number(3, 15))
+            let ways = named(network_ways());
+            tables(&task("cnn:mnist", 2)?, &ways, &[32, 256, 1024], folder(), seeds, number(3, 15))
         }
         Some("digits") => {
-            tables(&task("cnn:mnist", 10)?, &network_ways(), &[32], folder(), seeds, number(3, 15))
+            let ways = named(network_ways());
+            tables(&task("cnn:mnist", 10)?, &ways, &[32], folder(), seeds, number(3, 15))
         }
         Some("penalty") => penalties(&task("linear", 2)?, folder(), seeds),
         Some("speed") => speed(&task("cnn:mnist", 2)?),
@@ -251,15 +258,23 @@ fn accuracies(
     epochs: usize,
 ) -> Result<(Vec<f64>, usize)> {
     let loss = LossName::cross_entropy(task.n_classes).training()?;
-    let estimator = held_out.map(Estimator::new).transpose()?;
+    let judges = held_out.map(|bags| -> Result<_> {
+        let rows = bags.rows();
+        Ok((Estimator::new(bags)?, task.train.select(&rows), rows))
+    });
+    let judges = judges.transpose()?;
     let mut accuracies = Vec::new();
     let mut figure = |model: &AnyModel| {
         let scores = model.scores(&task.test)?;
         accuracies
             .push(metrics::accuracy(&Predictions::new(scores.view(), loss.link())?, &task.test_labels)?);
-        let Some(estimator) = &estimator else { return Ok(-(accuracies.len() as f64)) };
-        let scores = model.scores(&task.train)?;
-        Ok(estimator.brier(&Predictions::new(scores.view(), loss.link())?)?.value)
+        let Some((estimator, rows, places)) = &judges else { return Ok(-(accuracies.len() as f64)) };
+        // An estimate looks at the scores of its bags' rows alone.
+        let mut of_all = Array2::zeros((task.train.n_rows(), scores.ncols()));
+        for (score, &place) in model.scores(rows)?.rows().into_iter().zip(places) {
+            of_all.row_mut(place as usize).assign(&score);
+        }
+        Ok(estimator.brier(&Predictions::new(of_all.view(), loss.link())?)?.value)
     };
     let judge = Judge { figure: &mut figure, patience: epochs, smoothing: 1 };
     let (options, per_round) = if way.is_by_rounds {

@@ -47,6 +47,14 @@ pub trait TrainingLoss: Loss {
     /// The corrected loss of a row, and its derivative in each score.
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
 
+    /// Refuses more than two classes, if that is all that it knows.
+    fn check_classes(&self, n_classes: usize) -> Result<()> {
+        if self.is_binary() && n_classes > 2 {
+            return Err(Error::BinaryLoss { loss: self.name().as_str(), n_classes });
+        }
+        Ok(())
+    }
+
     /// The corrected loss of some rows in sum, and its derivative in each score; a line a row.
     fn corrected_batch(
         &self,

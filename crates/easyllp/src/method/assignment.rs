@@ -33,23 +33,29 @@ const RIDGE: f64 = 1e-12;
 
 /// Labels of a bag's rows with the highest sum of scores: `counts[c]` rows of class c, which sum to the number of rows.
 ///
-/// `out` has the shape of `scores`: 0 or 1 in one column if there are two classes, else a one in the column of the class. Of rows with
-/// the same score, the first is taken.
+/// `out` has the shape of `scores`: 0 or 1 in one column if there are two classes, else a one in the column of the class. Rows with the same
+/// scores share their labels: were the first to be taken, a model that knows nothing yet would learn the order of the table.
 pub(crate) fn best_labels(scores: ArrayView2<f32>, counts: &[usize], mut out: ArrayViewMut2<f32>) {
     assert_eq!(counts.iter().sum::<usize>(), scores.nrows(), "every row has a label");
     out.fill(0.0);
     if scores.ncols() == 1 {
-        for (row, _) in highest(scores, counts[1]) {
-            out[[row, 0]] = 1.0;
-        }
+        take_highest(scores, counts[1], out);
         return;
     }
     // Classes without rows take no part. There are no more left than rows.
     let classes: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
     let wanted = classes.iter().map(|&class| counts[class]).collect();
-    let labels = Assignment::new(of_classes(scores, &classes), wanted).repaired();
+    let scores = of_classes(scores, &classes);
+    let equals = equals(&scores);
+    let labels = Assignment::new(scores, wanted).repaired();
     for (mut line, label) in out.rows_mut().into_iter().zip(labels) {
         line[classes[label]] = 1.0;
+    }
+    for rows in equals {
+        let share = out.select(Axis(0), &rows).mean_axis(Axis(0)).expect("there are several");
+        for row in rows {
+            out.row_mut(row).assign(&share);
+        }
     }
 }
 
@@ -120,13 +126,38 @@ fn of_classes(scores: ArrayView2<f32>, classes: &[usize]) -> Array2<f64> {
     })
 }
 
-/// The rows with the highest scores of one column, in no order.
-fn highest(scores: ArrayView2<f32>, count: usize) -> impl Iterator<Item = (usize, f32)> {
-    let mut rows: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
-    if (1..rows.len()).contains(&count) {
-        rows.select_nth_unstable_by(count, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+/// Ones for so many rows with the highest scores; those that are level where it ends share what is left.
+fn take_highest(scores: ArrayView2<f32>, count: usize, mut out: ArrayViewMut2<f32>) {
+    let Some(last) = count.checked_sub(1) else { return };
+    // There is one zero: −0 + 0 is 0.
+    let mut in_order: Vec<f32> = scores.iter().map(|score| score + 0.0).collect();
+    let (_, &mut cut, _) = in_order.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+    let against_cut = |score: &f32| (score + 0.0).total_cmp(&cut);
+    let n_level = scores.iter().filter(|score| against_cut(score).is_eq()).count();
+    let n_above = scores.iter().filter(|score| against_cut(score).is_gt()).count();
+    let share = (count - n_above) as f32 / n_level as f32;
+    for (out, score) in out.iter_mut().zip(scores) {
+        *out = match against_cut(score) {
+            Ordering::Greater => 1.0,
+            Ordering::Equal => share,
+            Ordering::Less => 0.0,
+        };
     }
-    rows.into_iter().take(count)
+}
+
+/// Groups of two rows or more that have the same scores.
+fn equals(scores: &Array2<f64>) -> Vec<Vec<usize>> {
+    let compare = |&a: &usize, &b: &usize| {
+        let pairs = scores.row(a).into_iter().zip(scores.row(b));
+        pairs
+            .map(|(a, b)| (a + 0.0).total_cmp(&(b + 0.0)))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    };
+    let mut rows: Vec<usize> = (0..scores.nrows()).collect();
+    rows.sort_unstable_by(compare);
+    let groups = rows.chunk_by(|a, b| compare(a, b).is_eq());
+    groups.filter(|rows| rows.len() > 1).map(<[usize]>::to_vec).collect()
 }
 
 /// A row that may go from its class to another, and how much of the sum of scores is lost by it.
@@ -410,26 +441,28 @@ mod tests {
         }
     }
 
-    fn labels(scores: &Array2<f32>, counts: &[usize]) -> Vec<usize> {
+    /// How much of each row is of each class: of every class as much as its count.
+    fn plan(scores: &Array2<f32>, counts: &[usize]) -> Array2<f64> {
         let mut out = Array2::from_elem(scores.dim(), f32::NAN);
         best_labels(scores.view(), counts, out.view_mut());
-        assert!(out.iter().all(|&value| value.to_bits() == 0 || value.to_bits() == 1.0_f32.to_bits()));
-        let is_one = |value: &f32| *value > 0.5;
-        let labels: Vec<usize> = match scores.ncols() {
-            1 => out.iter().map(|value| usize::from(is_one(value))).collect(),
-            _ => out.rows().into_iter().map(|line| line.iter().position(is_one).unwrap()).collect(),
+        let plan = match scores.ncols() {
+            1 => ndarray::concatenate![Axis(1), 1.0 - &out, out],
+            _ => out,
         };
-        let held = |class| labels.iter().filter(|&&label| label == class).count();
-        assert!(
-            counts.iter().enumerate().all(|(class, &count)| held(class) == count),
-            "{labels:?} {counts:?}"
-        );
-        if scores.ncols() > 1 {
-            assert!(
-                out.rows().into_iter().all(|line| line.iter().filter(|value| is_one(value)).count() == 1)
-            );
+        let plan = plan.mapv(f64::from);
+        assert!(plan.iter().all(|share| (0.0..=1.0).contains(share)), "{plan}");
+        assert!(plan.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-5), "{plan}");
+        for (held, &count) in plan.sum_axis(Axis(0)).iter().zip(counts) {
+            assert!((held - count as f64).abs() < 1e-3, "{plan} {counts:?}");
         }
-        labels
+        plan
+    }
+
+    /// The labels of rows of which no two are equal.
+    fn labels(scores: &Array2<f32>, counts: &[usize]) -> Vec<usize> {
+        let plan = plan(scores, counts);
+        assert!(plan.iter().all(|&share| share <= 0.0 || share >= 1.0), "{plan}");
+        plan.rows().into_iter().map(|line| line.iter().position(|&share| share > 0.5).unwrap()).collect()
     }
 
     fn soft(scores: &Array2<f32>, counts: &[f64], epsilon: f64) -> Array2<f32> {
@@ -461,10 +494,15 @@ mod tests {
             let (n_rows, n_classes) = (rng.random_range(0..=7), rng.random_range(2..=4));
             let scores = some_scores((n_rows, n_scores(n_classes)), case % 2 == 0, &mut rng);
             let mut counts = some_counts(n_rows, n_classes, &mut rng);
-            let got = labels(&scores, &counts);
-            let sum: f64 = (0..n_rows).map(|row| score(&scores, row, got[row])).sum();
+            let got = plan(&scores, &counts);
+            let sum: f64 =
+                got.indexed_iter().map(|((row, class), share)| share * score(&scores, row, class)).sum();
             let expected = by_enumeration(&scores, 0, &mut counts);
-            assert!((sum - expected).abs() < 1e-9, "{scores} {counts:?} {got:?}: {sum} {expected}");
+            assert!((sum - expected).abs() < 1e-5, "{scores} {counts:?} {got}: {sum} {expected}");
+            for (one, other) in (0..n_rows).flat_map(|one| (0..one).map(move |other| (one, other))) {
+                let is_equal = scores.row(one) == scores.row(other);
+                assert!(!is_equal || got.row(one) == got.row(other), "{scores} {counts:?} {got}");
+            }
         }
     }
 
@@ -477,9 +515,9 @@ mod tests {
         {
             let scores = some_scores((n_rows, n_classes), has_ties, &mut rng);
             let counts = some_counts(n_rows, n_classes, &mut rng);
-            let got = labels(&scores, &counts);
+            let got = plan(&scores, &counts);
             let mut least = Array2::from_elem((n_classes, n_classes), f64::INFINITY);
-            for (row, &from) in got.iter().enumerate() {
+            for ((row, from), _) in got.indexed_iter().filter(|(_, share)| **share > 0.0) {
                 for to in 0..n_classes {
                     let loss = score(&scores, row, from) - score(&scores, row, to);
                     least[[from, to]] = loss.min(least[[from, to]]);
@@ -498,14 +536,34 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_rows_the_first_are_taken_and_odd_scores_do_no_harm() {
-        assert_eq!(labels(&Array2::zeros((5, 1)), &[3, 2]), [1, 1, 0, 0, 0]);
+    fn equal_rows_share_and_odd_scores_do_no_harm() {
+        let is_near = |got: Array2<f64>, expected: Array2<f64>| {
+            assert!((&got - &expected).iter().all(|gap| gap.abs() < 1e-6), "{got}");
+        };
+        let column = |scores: &[f32]| Array2::from_shape_vec((scores.len(), 1), scores.to_vec()).unwrap();
+        is_near(
+            plan(&column(&[0.0, -0.0, 0.0, 0.0, 0.0]), &[3, 2]),
+            Array2::from_shape_fn((5, 2), |(_, class)| [0.6, 0.4][class]),
+        );
+        // One above the cut, two of the three on it, and one below.
+        let got = plan(&column(&[1.0, 2.0, 1.0, 1.0, 0.0]), &[2, 3]);
+        let expected = [2.0 / 3.0, 1.0, 2.0 / 3.0, 2.0 / 3.0, 0.0];
+        assert!(
+            got.column(1).iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-6),
+            "{got}"
+        );
+        // Two rows of three classes that are equal, and one that is not.
+        let scores = ndarray::array![[0.0_f32, 1.0, 2.0], [5.0, 0.0, 0.0], [0.0, 1.0, 2.0]];
+        is_near(
+            plan(&scores, &[1, 1, 1]),
+            ndarray::array![[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5]],
+        );
         let mut scores = Array2::from_elem((3, 3), f32::NEG_INFINITY);
-        assert_eq!(labels(&scores, &[1, 1, 1]).iter().sum::<usize>(), 3);
+        is_near(plan(&scores, &[1, 1, 1]), Array2::from_elem((3, 3), 1.0 / 3.0));
         scores.diag_mut().fill(f32::INFINITY);
         assert_eq!(labels(&scores, &[1, 1, 1]), [0, 1, 2]);
         scores.fill(f32::NAN);
-        labels(&scores, &[0, 1, 2]);
+        plan(&scores, &[0, 1, 2]);
         scores[[1, 1]] = f32::INFINITY;
         assert!(soft(&scores, &[1.0, 0.5, 1.5], 1.0).iter().all(|label| label.is_finite()));
         assert!(

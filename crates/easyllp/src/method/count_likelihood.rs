@@ -125,8 +125,11 @@ fn of_count(odds: &[f64], count: f64, noise: Option<Density>) -> (f64, Vec<f64>)
         };
         return (loss, odds.iter().zip(&tilted).zip(&variances).map(slope).collect());
     }
+    let mut weights = vec![0.0; odds.len() + 1];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to the bag's size")]
-    let (probability, given_count) = conditional(&tilted, &only(count.round() as usize));
+    let count = count.round() as usize;
+    weights[count] = 1.0;
+    let (probability, given_count) = from_nearer_end(&tilted, weights);
     let slopes = odds.iter().zip(given_count).map(|(&f, given)| sigmoid(f) - given).collect();
     (base - probability.ln(), slopes)
 }
@@ -205,7 +208,7 @@ fn with_noise(odds: &[f64], count: f64, noise: Density) -> (f64, Vec<f64>) {
         let needed: Vec<f64> = needed.collect();
         let largest = needed.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = needed.iter().map(|log| (log - largest).exp()).collect();
-        let (density, given_count) = conditional(&tilted, &weights);
+        let (density, given_count) = from_nearer_end(&tilted, weights);
         let slopes = q.iter().zip(given_count).map(|(q, given)| q - given).collect();
         return (-cumulant - largest - density.ln(), slopes);
     }
@@ -265,11 +268,21 @@ fn tilt_against(odds: &[f64], count: f64, resistance: f64) -> f64 {
     tilt
 }
 
-/// The weights of a count that is known.
-fn only(count: usize) -> Vec<f64> {
-    let mut weights = vec![0.0; count + 1];
-    weights[count] = 1.0;
-    weights
+/// What [`conditional`] says of tilted rows, from the end that the weights are nearer to: positives are counted where these are few, negatives
+/// where those are, for products are cut off behind the last weight that matters. Rows are tilted to where weights are large, or nearly so.
+fn from_nearer_end(q: &[f64], mut weights: Vec<f64>) -> (f64, Vec<f64>) {
+    /// As a share of the largest.
+    const NEGLIGIBLE: f64 = 1e-30;
+    let matters = |weight: &f64| *weight > NEGLIGIBLE;
+    let first = weights.iter().position(matters).unwrap_or(0);
+    let last = weights.iter().rposition(matters).unwrap_or(q.len());
+    if last <= q.len() - first {
+        return conditional(q, &weights[..=last]);
+    }
+    weights.reverse();
+    let negatives: Vec<f64> = q.iter().map(|q| 1.0 - q).collect();
+    let (sum, given) = conditional(&negatives, &weights[..=q.len() - first]);
+    (sum, given.into_iter().map(|given| 1.0 - given).collect())
 }
 
 /// Σ_m w_m P(m) over the counts m of independent rows, and each row's probability with counts so weighed.
@@ -387,6 +400,29 @@ mod tests {
             };
             let difference = (at(0.25) - at(-0.25)) / 0.5;
             assert!((difference - f64::from(slope)).abs() < 0.02, "{row}, {class}: {difference} and {slope}");
+        }
+    }
+
+    /// The weights of a count that is known.
+    fn only(count: usize) -> Vec<f64> {
+        let mut weights = vec![0.0; count + 1];
+        weights[count] = 1.0;
+        weights
+    }
+
+    #[test]
+    fn it_is_the_same_from_either_end() {
+        let q: Vec<f64> = (0..40).map(|row| 0.5 + 0.49 * (0.7 * f64::from(row)).sin()).collect();
+        for count in [0, 3, 19, 20, 21, 37, 40] {
+            // Alone, and among others as noise weighs them.
+            for scale in [0.01, 0.5, 30.0] {
+                let weight = |number: i32| (-f64::from((number - count).abs()) / scale).exp();
+                let weights: Vec<f64> = (0..=40).map(weight).collect();
+                let (expected, of_rows) = conditional(&q, &weights);
+                let (sum, given) = from_nearer_end(&q, weights);
+                assert!((sum / expected - 1.0).abs() < 1e-10, "{count} {scale}: {sum} {expected}");
+                assert!(given.iter().zip(of_rows).all(|(one, other)| (one - other).abs() < 1e-10));
+            }
         }
     }
 

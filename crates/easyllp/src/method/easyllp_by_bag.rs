@@ -37,6 +37,7 @@ pub struct EasyLlpByBag<'b> {
 impl<'b> EasyLlpByBag<'b> {
     /// Of all forms of the correction this serves the paper's, and the centred one with equal bag weights.
     pub fn new(bags: &'b Bags, correction: &Correction, loss: &'b dyn TrainingLoss) -> Result<Self> {
+        loss.check_classes(bags.n_classes())?;
         let fixed = match correction {
             Correction::Centred(BagWeights::Equal) => None,
             Correction::Centred(weights) => {

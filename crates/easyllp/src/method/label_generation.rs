@@ -2,7 +2,7 @@
 //! towards them (Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert 2019).
 //!
 //! Labels are whole by default: the rows with the highest scores of a bag get the positive ones, and several classes are an exact
-//! transport of rows to classes. With an ε they are soft, the transport P that entropy smooths (Sinkhorn), and tend to whole ones for
+//! transport of rows to classes. Only rows with the same scores share theirs, as all of a bag do before a linear model knows anything. With an ε they are soft, the transport P that entropy smooths (Sinkhorn), and tend to whole ones for
 //! ε → 0; the loss is then the cross-entropy plus ε Σ P log P, which P is the least of.
 //!
 //! What the model says at first is what it will be taught: nothing corrects labels that were generated wrongly, and larger bags leave

@@ -39,8 +39,8 @@ impl BagObjective for ProportionMatching<'_> {
     }
 
     fn bag(&self, bag: usize, scores: ArrayView2<f32>, derivative: ArrayViewMut2<f32>) -> f64 {
-        /// Below this a probability is taken for it.
-        const LEAST: f64 = 1e-7;
+        /// Below this a probability is taken for it: its logarithm is a number, and no score that is learnt from comes to so little.
+        const LEAST: f64 = 1e-300;
         let predicted = Predicted::new(scores);
         let share = if predicted.mean.len() == 2 { 0.5 } else { 1.0 };
         let mut loss = 0.0;

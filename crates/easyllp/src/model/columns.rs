@@ -5,8 +5,12 @@ use super::{LinearModel, Model};
 use crate::error::{Result, check_length};
 use crate::kernel::{Onto, product};
 use crate::rows::Rows;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
+use std::ops::Range;
+
+/// Rows scored at a time by one thread.
+const CHUNK: usize = 256;
 
 /// T linear models of two classes over the same D dense features, which score rows in one matrix product.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,20 +49,46 @@ impl LinearColumns {
 
     /// Scores of all rows, in their order: N × T.
     pub fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
-        /// Rows scored at a time by one thread.
-        const CHUNK: usize = 256;
-        check_length("dense features", self.values.nrows() - 1, rows.n_dense())?;
-        check_length("categorical fields", 0, rows.n_fields())?;
+        self.check(rows)?;
         let mut scores = Array2::zeros((rows.n_rows(), self.n_models()));
         scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each(
-            |(chunk, mut scores)| {
+            |(chunk, scores)| {
                 let start = chunk * CHUNK;
                 let batch = rows.batch(start..start + scores.nrows());
-                scores.assign(&self.intercepts());
-                product(batch.dense, self.weights(), Onto::Add, scores);
+                self.score(batch.dense, 0..self.n_models(), scores);
             },
         );
         Ok(scores)
+    }
+
+    /// Scores of some rows, in the order in which they are named, by the models in some places: a line a row, a column a model.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row or no such model.
+    pub fn scores_of(&self, rows: &Rows, members: &[u32], models: Range<usize>) -> Result<Array2<f32>> {
+        self.check(rows)?;
+        let mut scores = Array2::zeros((members.len(), models.len()));
+        let chunks = scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter();
+        chunks.zip(members.par_chunks(CHUNK)).for_each_init(
+            || Array2::zeros((CHUNK, rows.n_dense())),
+            |features, (scores, members)| {
+                let mut features = features.slice_mut(s![..members.len(), ..]);
+                rows.gather_dense(members, features.view_mut());
+                self.score(features.view(), models.clone(), scores);
+            },
+        );
+        Ok(scores)
+    }
+
+    fn check(&self, rows: &Rows) -> Result<()> {
+        check_length("dense features", self.values.nrows() - 1, rows.n_dense())?;
+        check_length("categorical fields", 0, rows.n_fields())
+    }
+
+    fn score(&self, features: ArrayView2<f32>, models: Range<usize>, mut scores: ArrayViewMut2<f32>) {
+        scores.assign(&self.intercepts().slice(s![models.clone()]));
+        product(features, self.weights().slice(s![.., models]), Onto::Add, scores);
     }
 
     /// All numbers: weights, and intercepts in the last line.

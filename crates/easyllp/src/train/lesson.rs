@@ -2,10 +2,10 @@
 
 use crate::bags::Bags;
 use crate::correction::Correction;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::loss::TrainingLoss;
 use crate::method::{
-    AlternatingMeanMap, Alternation, BagObjective, Batches, CountLikelihood, DebiasedSquare, EasyLlp,
+    AlternatingMeanMap, Alternation, BagObjective, Batches, CountLikelihood, DebiasedSquare, Draw, EasyLlp,
     EasyLlpByBag, LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, MethodName, MethodOptions, Naive,
     ProportionMatching, Rebagged, TargetRule, check_labelled,
 };
@@ -49,10 +49,26 @@ impl<'l> Lesson<'l> {
             }
             MethodName::Naive => Way::Rows(Box::new(Naive::new(bags))),
             MethodName::EasyLlp => match (options.rebag, options.batches) {
-                (Some(size), _) => Way::Rows(Box::new(Rebagged::new(bags, size, correction(), seed)?)),
                 (None, Batches::Rows) => Way::Rows(Box::new(EasyLlp::with(bags, correction(), options.draw))),
+                _ if options.draw != Draw::Never => {
+                    return Err(Error::Setting {
+                        name: "draw",
+                        value: format!("{:?}", options.draw),
+                        expected: "`Never` where bags are dealt anew or batches are of whole bags",
+                    });
+                }
+                (Some(size), Batches::Rows) => {
+                    Way::Rows(Box::new(Rebagged::new(bags, size, correction(), seed)?))
+                }
                 (None, Batches::Bags) => {
                     Way::Bags(Box::new(EasyLlpByBag::new(bags, &options.correction, loss)?))
+                }
+                (Some(_), Batches::Bags) => {
+                    return Err(Error::Setting {
+                        name: "batches",
+                        value: "bags".into(),
+                        expected: "rows where bags are dealt anew",
+                    });
                 }
             },
             MethodName::EasyLlpSgd => Way::OnePass(match &options.correction {

@@ -338,7 +338,7 @@ impl Trainer {
     ) -> Result<TrainLog> {
         let &Lesson { method, ref options, bags, loss } = lesson;
         method.check(model.as_linear_mut().is_some(), loss)?;
-        check_loss(loss, bags.n_classes())?;
+        loss.check_classes(bags.n_classes())?;
         match (lesson.way(rows, self.seed)?, judge) {
             (Way::Rows(mut rule), Some(judge)) => {
                 self.fit_judged(model, rows, &mut *rule, loss, watch, judge)
@@ -429,16 +429,8 @@ fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn Tra
     model.check(rows)?;
     check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
     check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
-    check_loss(loss, rule.n_classes())?;
+    loss.check_classes(rule.n_classes())?;
     check_members(&rule.rows(), rows.n_rows())
-}
-
-/// Refuses a loss of two classes where there are more.
-fn check_loss(loss: &dyn TrainingLoss, n_classes: usize) -> Result<()> {
-    if loss.is_binary() && n_classes > 2 {
-        return Err(Error::BinaryLoss { loss: loss.name().as_str(), n_classes });
-    }
-    Ok(())
 }
 
 /// Refuses to train on no row, and on one that is not there.

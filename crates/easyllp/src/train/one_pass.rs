@@ -41,9 +41,7 @@ pub(super) fn fit(
     model.check(rows)?;
     check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
     check_length("scores of the model", n_columns(bags.n_classes()), model.n_scores())?;
-    if loss.is_binary() && model.n_scores() > 1 {
-        return Err(Error::BinaryLoss { loss: loss.name().as_str(), n_classes: bags.n_classes() });
-    }
+    loss.check_classes(bags.n_classes())?;
     if settings.labels == Labels::Surrogate {
         check_drawable(bags)?;
     }

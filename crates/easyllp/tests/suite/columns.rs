@@ -273,6 +273,14 @@ fn each_model_is_kept_at_its_best() {
         let alone = model.scores(&rows).unwrap();
         assert!(scores.column(task).iter().zip(&alone).all(|(one, other)| (one - other).abs() < 1e-5));
     }
+    // Some rows, not in their order and more than are scored at a time, by the last two models.
+    let members: Vec<u32> = (0..700).map(|place| (place * 37) % 1000).collect();
+    let all = seen[3].scores(&rows).unwrap();
+    let some = seen[3].scores_of(&rows, &members, 1..3).unwrap();
+    assert_eq!(some.dim(), (700, 2));
+    for ((place, model), score) in some.indexed_iter() {
+        assert!((score - all[[members[place] as usize, 1 + model]]).abs() < 1e-5);
+    }
 }
 
 #[test]
