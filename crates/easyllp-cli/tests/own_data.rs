@@ -1,7 +1,7 @@
 //! A practitioner's own files, start to finish.
 
 use assert_cmd::Command;
-use easyllp::method::About;
+use easyllp::method::{About, Serves};
 use easyllp::table::reports::{OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{ReadAs, Source};
 use easyllp::{EasyLlp, Model, ModelFile, TargetRule, Targets};
@@ -210,12 +210,23 @@ fn every_listed_method_trains() {
     };
     let labelled = "--rows rows.csv --label income --positive >50K";
     for method in easyllp::MethodName::ALL {
-        let About { what, bags, classes, cost, reference, .. } = method.about();
+        let About { what, bags, models, classes, cost, reference } = method.about();
         let told =
             list.split("\n\n").find(|told| told.starts_with(&format!("{method}\n"))).expect("its part");
-        for word in [what, bags, classes, cost, reference] {
-            assert!(told.contains(word), "{word}: {told}");
-        }
+        let models = match models {
+            Serves::Any => "any, with any loss",
+            Serves::LogOdds => "any, with logistic or softmax loss",
+            Serves::LinearLogOdds => "linear, with logistic or softmax loss",
+            Serves::LinearConvex => "linear, with a loss that stays convex",
+        };
+        let expected = [
+            format!("{what} ({reference})"),
+            format!("bags made: {bags}"),
+            format!("models: {models}"),
+            format!("classes: {classes}"),
+            format!("cost a row: {cost}"),
+        ];
+        assert_eq!(told.lines().skip(1).map(str::trim).collect::<Vec<_>>(), expected);
         let rest = match method {
             easyllp::MethodName::Event => format!("{labelled} --epochs 3 --lr 0.01"),
             easyllp::MethodName::EasyLlpSgd => format!("{files} --domain ball:10 --lr 0.3 --iterate average"),

@@ -183,6 +183,30 @@ fn clicks_that_are_made_up_come_with_their_chances() {
 }
 
 #[test]
+fn who_asks_for_criteo_is_told_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let output =
+            Command::new(cargo_bin!("easyllp")).args(arguments).current_dir(&folder).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, message) = refused(&["datasets", "get", "criteo", "--dir", "sets"]);
+    let told = ["licence does not let others pass it on", "put your copy to sets/criteo/train.txt"];
+    assert!(code == Some(2) && told.iter().all(|part| message.contains(part)), "{message}");
+    let (code, message) = refused(&["datasets", "get", "iris"]);
+    assert!(code == Some(2) && message.contains("possible values: mnist, cifar10]"), "{message}");
+    // A copy of a single line cannot be split.
+    let line = format!("1{}{}\n", "\t5".repeat(13), "\tff".repeat(26));
+    fs::create_dir_all(folder.path().join("sets/criteo")).unwrap();
+    fs::write(folder.path().join("sets/criteo/train.txt"), line).unwrap();
+    let text = ACCURACY.replace("optdigits", "criteo").replace("\"even-vs-odd\", \"3\"", "\"label\"");
+    fs::write(folder.path().join("clicks.toml"), text).unwrap();
+    let (code, message) = refused(&["reproduce", "clicks.toml", "--data", "sets", "--out", "r"]);
+    let told = "sets/criteo/train.txt has 1 lines, but at least 1000001 are needed";
+    assert!(code == Some(1) && message.contains(told), "{message}");
+}
+
+#[test]
 fn experiments_are_named() {
     let output = done(Command::new(cargo_bin!("easyllp")).args(["reproduce", "--list"]));
     let names = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -74,7 +74,7 @@ impl DatasetName {
     }
 
     /// What its results are kept under: another word when the data have changed.
-    pub(crate) fn kept_as(self) -> &'static str {
+    fn kept_as(self) -> &'static str {
         match self {
             Self::SyntheticCtr => "synthetic-ctr, stronger effects",
             other => other.as_str(),
@@ -152,16 +152,30 @@ pub fn get(
                 opened.and_then(|mut file| checked::sha256(&mut file)).is_ok_and(|found| found == *sum)
             };
             if !sets::CIFAR10_MEMBERS.iter().all(is_there) {
-                let archive = fetch(&sets::CIFAR10)?;
-                archive::unpack_tar_gz(&archive, &sets::CIFAR10_MEMBERS, &folder)?;
-                // Its members are all that is read; if it cannot be removed, it does no harm.
-                let _ = std::fs::remove_file(archive);
+                take_members(&sets::CIFAR10, &sets::CIFAR10_MEMBERS, &folder, fetch)?;
             }
         }
         // Embedded, made up as they are needed, or for the user to bring.
         DatasetName::Optdigits | DatasetName::Adult | DatasetName::SyntheticCtr | DatasetName::Criteo => {}
     }
     Ok(folder)
+}
+
+/// Puts members of an archive into the folder. The archive goes, unless it was there before: then it is the user's.
+fn take_members(
+    file: &download::Published,
+    members: &[(&str, &str, &str)],
+    folder: &Path,
+    mut fetch: impl FnMut(&download::Published) -> Result<PathBuf, DownloadError>,
+) -> Result<()> {
+    let is_ours = !folder.join(file.name).exists();
+    let archive = fetch(file)?;
+    archive::unpack_tar_gz(&archive, members, folder)?;
+    if is_ours {
+        // Its members are all that is read; if it cannot be removed, it does no harm.
+        let _ = std::fs::remove_file(archive);
+    }
+    Ok(())
 }
 
 /// Whether the files of a data set are in the folder, as long as they should be; embedded ones and those that are made up need none.
@@ -278,6 +292,16 @@ impl Data {
         }
     }
 
+    /// What its results are kept under. Of a data set that the user brings there may be more or less from one time to the next, so its rows
+    /// are counted.
+    pub(crate) fn kept_as(&self) -> String {
+        let name = self.name.kept_as();
+        match self.name {
+            DatasetName::Criteo => format!("{name}, {} and {} rows", self.train.n_rows(), self.test.n_rows()),
+            _ => name.into(),
+        }
+    }
+
     /// Tasks by name: `one-vs-all` is one for each class, `even-vs-odd`, `animal-vs-machine`, the name of a class against the rest, or, where
     /// there are two classes, `label`.
     pub fn tasks(&self, names: &[String]) -> Result<Vec<Task>> {
@@ -386,6 +410,51 @@ mod tests {
         std::fs::create_dir(there("criteo")).unwrap();
         std::fs::write(there("criteo/train.txt"), "a line").unwrap();
         assert!(here(DatasetName::Criteo));
+    }
+
+    #[test]
+    fn an_archive_of_the_users_stays_and_one_of_ours_goes() {
+        // SHA-256 of `first`.
+        let members =
+            [("in/first.bin", "first", "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e")];
+        let mut header = tar::Header::new_gnu();
+        header.set_size(5);
+        header.set_mode(0o644);
+        let packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut builder = tar::Builder::new(packed);
+        builder.append_data(&mut header, "in/first.bin", &b"first"[..]).unwrap();
+        let archive = builder.into_inner().unwrap().finish().unwrap();
+        let file =
+            download::Published { name: "a.tar.gz", bytes: archive.len() as u64, sha256: None, mirrors: &[] };
+        let [copies, folder] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let (copy, own) = (copies.path().join(file.name), folder.path().join(file.name));
+        std::fs::write(&copy, archive).unwrap();
+        let take = |from: &Path| {
+            take_members(&file, &members, folder.path(), |file| {
+                let origin = Origin::Folder(from.into());
+                download::fetch(file, folder.path(), &origin, &mut |_, _| ControlFlow::Continue(()))
+            })
+        };
+        take(copies.path()).unwrap();
+        assert!(folder.path().join("first").exists() && copy.exists() && !own.exists());
+        // Put there by the user, and given with --from.
+        std::fs::copy(&copy, &own).unwrap();
+        take(folder.path()).unwrap();
+        assert!(own.exists());
+    }
+
+    /// What is kept is found by these words: one that changes is work that is lost.
+    #[test]
+    fn results_are_kept_by_the_rows_where_these_are_the_users() {
+        let clicks = |n_test: usize| {
+            let part =
+                |n_rows: usize| (Rows::dense(ndarray::Array2::zeros((n_rows, 1))).unwrap(), vec![0; n_rows]);
+            of_clicks(DatasetName::Criteo, [part(3), part(n_test)]).kept_as()
+        };
+        assert_eq!([clicks(1), clicks(2)], ["criteo, 3 and 1 rows", "criteo, 3 and 2 rows"]);
+        let kept = |name| load(name, Path::new("nowhere")).unwrap().kept_as();
+        assert_eq!(kept(DatasetName::Optdigits), "optdigits");
+        assert_eq!(kept(DatasetName::SyntheticCtr), "synthetic-ctr, stronger effects");
     }
 
     #[test]

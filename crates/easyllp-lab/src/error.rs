@@ -37,6 +37,16 @@ pub enum Error {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// Criteo's log, of which there is too little.
+    #[error("{} has {lines} lines, but at least {needed} are needed: the first {} to train on, those after them to test on", path.display(), needed - 1)]
+    ShortCriteo {
+        /// Which file.
+        path: PathBuf,
+        /// How many it has.
+        lines: usize,
+        /// How many it takes.
+        needed: usize,
+    },
     /// A task that a data set does not have.
     #[error("{dataset} has no task `{task}`; it has {known}")]
     NoTask {

@@ -12,6 +12,7 @@ mod variance;
 pub use accuracy::Accuracy;
 pub(crate) use accuracy::MEASURES;
 pub use erm::Erm;
+pub(crate) use population::IN_WORDS as POPULATION;
 pub use sgd::Sgd;
 pub use tracking::Tracking;
 pub use variance::Variance;
@@ -49,7 +50,7 @@ pub struct Experiment {
 }
 
 /// The experiments of the paper, and their thinned versions on embedded data.
-const EMBEDDED: [(&str, &str); 18] = [
+const EMBEDDED: [(&str, &str); 20] = [
     ("variance", include_str!("../experiments/variance.toml")),
     ("sgd", include_str!("../experiments/sgd.toml")),
     ("erm", include_str!("../experiments/erm.toml")),
@@ -67,6 +68,8 @@ const EMBEDDED: [(&str, &str); 18] = [
     ("quick-erm", include_str!("../experiments/quick-erm.toml")),
     ("quick-linear", include_str!("../experiments/quick-linear.toml")),
     ("quick-cnn", include_str!("../experiments/quick-cnn.toml")),
+    ("quick-ctr-linear", include_str!("../experiments/quick-ctr-linear.toml")),
+    ("quick-ctr", include_str!("../experiments/quick-ctr.toml")),
     ("quick-tracking", include_str!("../experiments/quick-tracking.toml")),
 ];
 
@@ -95,6 +98,17 @@ impl Experiment {
         }
         .map_err(bad)?;
         Ok(Self { name: name.into(), kind })
+    }
+
+    /// Whether it is one of those that come with the program, with any number of replicas. A user's own file may have the name of one.
+    pub(crate) fn comes_along(&self, quick: bool) -> bool {
+        let of_one = |experiment: &Self| {
+            let mut experiment = experiment.clone();
+            experiment.set_replicas(1);
+            experiment
+        };
+        let is_it = |known: Result<Self>| known.is_ok_and(|known| of_one(&known) == of_one(self));
+        names(quick).any(|name| name == self.name) && Self::named(&self.name).is_some_and(is_it)
     }
 
     /// Whether it is meant: by its own name, without `quick-` too, or by that of its kind.
@@ -226,6 +240,17 @@ mod tests {
                 assert!(!cells.is_empty() && keys.len() == cells.len(), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn what_comes_along_is_known_by_its_name_and_by_what_it_is() {
+        let mut experiment = Experiment::named("quick-linear").unwrap().unwrap();
+        experiment.set_replicas(99);
+        assert!(experiment.comes_along(true) && !experiment.comes_along(false));
+        experiment.name = "own".into();
+        assert!(!experiment.comes_along(true));
+        let own = "experiment = \"erm\"\nsizes = [1]\nbags = [4]\nsamples = 1";
+        assert!(!Experiment::parse("erm", own).unwrap().comes_along(false));
     }
 
     #[test]

@@ -43,8 +43,9 @@ pub fn title(experiment: &Experiment) -> String {
                 tasks if tasks.len() > MOST_TASKS => format!("{} tasks, each by itself", tasks.len()),
                 tasks => tasks.join(" and "),
             };
+            let each = if accuracy.each_class { ", and each class by itself" } else { "" };
             let rebag = if accuracy.rebag { ", bags dealt anew in every round" } else { "" };
-            format!("Accuracy: {}, {}, {tasks}{rebag}", accuracy.dataset.title(), accuracy.model)
+            format!("Accuracy: {}, {}, {tasks}{each}{rebag}", accuracy.dataset.title(), accuracy.model)
         }
         Kind::Variance(_) => "Variance of estimates".into(),
         Kind::Tracking(tracking) => {
@@ -55,7 +56,26 @@ pub fn title(experiment: &Experiment) -> String {
     }
 }
 
+/// The headline of a picture in a file of its own, where no page says which data it is of.
+fn title_alone(experiment: &Experiment, of_picture: &str) -> String {
+    match &experiment.kind {
+        Kind::Accuracy(accuracy) => {
+            let rebag = if accuracy.rebag { ", bags dealt anew in every round" } else { "" };
+            format!("{}, {}{rebag}: {of_picture}", accuracy.dataset.title(), accuracy.model)
+        }
+        Kind::Tracking(tracking) => format!("{}, {}: {of_picture}", tracking.dataset.title(), tracking.model),
+        Kind::Sgd(_) | Kind::Erm(_) => format!("{}: {of_picture}", title(experiment)),
+        // Its pictures say what they are.
+        Kind::Variance(_) => of_picture.into(),
+    }
+}
+
 impl Figure {
+    /// The picture of this experiment as an SVG file.
+    pub fn svg(&self, experiment: &Experiment) -> String {
+        LineChart { title: title_alone(experiment, &self.chart.title), ..self.chart.clone() }.svg()
+    }
+
     /// The numbers as a table.
     pub(crate) fn table(&self) -> String {
         /// A long course is told by a few of its places.
@@ -136,7 +156,17 @@ mod tests {
             assert_eq!(all.len(), n_all, "{all:?}");
         }
         assert!(headlines(false).contains(&"Accuracy: MNIST, cnn:mnist, even-vs-odd".into()));
-        assert!(headlines(false).contains(&"Accuracy: CIFAR-10, linear, 10 tasks, each by itself".into()));
+        let of_classes = "Accuracy: CIFAR-10, linear, one-vs-all, and each class by itself";
+        assert!(headlines(false).contains(&of_classes.into()));
+    }
+
+    #[test]
+    fn files_say_which_data_they_are_of() {
+        let alone = |name: &str| title_alone(&Experiment::named(name).unwrap().unwrap(), "best round");
+        assert_eq!(alone("mnist-linear"), "MNIST, linear: best round");
+        assert_eq!(alone("tracking"), "MNIST, cnn:mnist: best round");
+        assert_eq!(alone("erm"), "Empirical risk minimisation: best round");
+        assert_eq!(alone("variance"), "best round");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! REPORT: the page: claims, then a section for each experiment.
 
 use crate::claims::{Claim, Verdict, claims};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Kind};
 use crate::figures::{figures, title};
 use crate::point::Point;
 use crate::protocol::protocol;
@@ -22,13 +22,21 @@ pub(crate) struct Shown {
 pub(crate) fn page(results: &[Shown]) -> String {
     const TITLE: &str = "Easy learning from label proportions: the experiments";
     let mut body = format!("<header><h1>{TITLE}</h1></header>\n");
-    let borrowed: Vec<(&Experiment, &[Point])> =
-        results.iter().map(|shown| (&shown.experiment, &shown.points[..])).collect();
-    body.push_str(&checklist(&claims(&borrowed)));
+    body.push_str(&checklist(&claims(&judged(results))));
     for shown in results {
         body.push_str(&section(shown));
     }
     document(TITLE, &body)
+}
+
+/// The results that verdicts are of: the paper's experiments, or the thinned ones where there is none of these. A user's own say nothing of what
+/// the paper claims.
+fn judged(results: &[Shown]) -> Vec<(&Experiment, &[Point])> {
+    let of = |quick: bool| -> Vec<(&Experiment, &[Point])> {
+        let is_it = |shown: &&Shown| !shown.points.is_empty() && shown.experiment.comes_along(quick);
+        results.iter().filter(is_it).map(|shown| (&shown.experiment, &shown.points[..])).collect()
+    };
+    Some(of(false)).filter(|found| !found.is_empty()).unwrap_or_else(|| of(true))
 }
 
 fn section(shown: &Shown) -> String {
@@ -36,11 +44,11 @@ fn section(shown: &Shown) -> String {
     let name = escaped(&experiment.name);
     let mut html = format!(
         "<section class=\"experiment\"><h2>{} ({name})</h2>\n<p class=\"note\">{}<br>\n\
-         <a href=\"{name}.csv\">{name}.csv</a>: {} numbers; replicas: {}<br>\n{}</p>\n<div class=\"charts\">\n",
+         <a href=\"{name}.csv\">{name}.csv</a>: {} numbers{}<br>\n{}</p>\n<div class=\"charts\">\n",
         escaped(&title(experiment)),
         escaped(&protocol(&experiment.kind)),
         points.len(),
-        escaped(&replicas(points).join(", ")),
+        escaped(&repeated(&experiment.kind, points)),
         escaped(&origin(shown))
     );
     for figure in figures(experiment, points) {
@@ -80,6 +88,14 @@ fn origin(shown: &Shown) -> String {
     }
     parts.push(duration(shown.seconds));
     parts.join("; ")
+}
+
+/// How often trainings were repeated. Where samples are what is repeated, the protocol has told how many there are.
+fn repeated(kind: &Kind, points: &[Point]) -> String {
+    match kind {
+        Kind::Accuracy(_) | Kind::Tracking(_) => format!("; replicas: {}", replicas(points).join(", ")),
+        Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => String::new(),
+    }
 }
 
 /// How many replicas each series has: the fewest at any place, and the most if they differ.
@@ -135,16 +151,44 @@ fn duration(seconds: f64) -> String {
 mod tests {
     use super::*;
 
+    fn point(series: &str, x: f64, replica: u32) -> Point {
+        let (panel, series, measure) = ("p".into(), series.into(), "m".into());
+        Point { panel, series, x, replica, measure, value: 0.0 }
+    }
+
+    fn shown(name: &str, kind_of: &str, points: Vec<Point>) -> Shown {
+        let kind = Experiment::named(kind_of).unwrap().unwrap().kind;
+        Shown { experiment: Experiment { name: name.into(), kind }, points, record: None, seconds: 0.0 }
+    }
+
+    #[test]
+    fn verdicts_are_of_the_papers_experiments_alone() {
+        let some = || vec![point("a", 1.0, 1)];
+        let names = |results: &[Shown]| -> Vec<String> {
+            judged(results).iter().map(|(experiment, _)| experiment.name.clone()).collect()
+        };
+        // A file of the user's, under a name of its own and under that of another.
+        let mut results = vec![shown("own", "erm", some()), shown("sgd", "quick-sgd", some())];
+        assert!(names(&results).is_empty());
+        results.push(shown("quick-erm", "quick-erm", some()));
+        results.push(shown("variance", "variance", Vec::new()));
+        assert_eq!(names(&results), ["quick-erm"]);
+        results.push(shown("erm", "erm", some()));
+        assert_eq!(names(&results), ["erm"]);
+    }
+
+    #[test]
+    fn replicas_are_told_where_there_are_any() {
+        let told =
+            |name: &str| page(&[shown(name, name, vec![point("a", 1.0, 1)])]).contains("; replicas: a 1");
+        assert_eq!(
+            ["ctr-linear", "tracking", "variance", "sgd", "erm"].map(told),
+            [true, true, false, false, false]
+        );
+    }
+
     #[test]
     fn replicas_are_counted_place_by_place() {
-        let point = |series: &str, x, replica| Point {
-            panel: "p".into(),
-            series: series.into(),
-            x,
-            replica,
-            measure: "m".into(),
-            value: 0.0,
-        };
         let points = [
             point("b", 1.0, 1),
             point("b", 1.0, 2),

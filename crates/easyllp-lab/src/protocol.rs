@@ -1,6 +1,6 @@
 //! REPORT: how an experiment was made, in the sentences that stand under its headline.
 
-use crate::experiment::{Accuracy, Kind, Tracking, Variance, learns_from_whole_bags};
+use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance, learns_from_whole_bags};
 use easyllp::MethodName;
 
 /// What one must know to read its figures.
@@ -8,16 +8,12 @@ pub(crate) fn protocol(kind: &Kind) -> String {
     match kind {
         Kind::Accuracy(accuracy) => of_accuracy(accuracy),
         Kind::Tracking(tracking) => of_tracking(tracking),
-        Kind::Variance(variance) => format!(
-            "{} samples of {} bags at each place; dots have two standard errors to either side.",
-            variance.samples,
-            Variance::BAGS
-        ),
+        Kind::Variance(variance) => of_variance(variance),
         Kind::Sgd(sgd) => {
             let (size, n_bags) = sgd.fixed();
             format!(
-                "{} passes at each place, each over bags of its own, with the paper's steps and the true p. Against the number of bags these \
-                 have {size} rows; against their size there are {n_bags} bags. {}",
+                "{POPULATION} {} passes at each place, each over bags of its own, with the paper's steps and the true p. Against the number of \
+                 bags these have {size} rows; against their size there are {n_bags} bags. {}",
                 sgd.passes,
                 bars("passes")
             )
@@ -25,9 +21,10 @@ pub(crate) fn protocol(kind: &Kind) -> String {
         Kind::Erm(erm) => {
             let (size, n_rows) = erm.fixed();
             format!(
-                "{} samples at each place. Both forms are the paper's: one is told the true p; the other has the share of positives p̂ pooled \
+                "{POPULATION} {} samples at each place. Both forms are the paper's: one is told the true p; the other has the share of positives p̂ pooled \
                  from the bags, as the paper recommends. {CENTRED}. Against the number of bags these have {size} rows; against their size \
-                 there are {n_rows} rows in all. {}",
+                 there are {n_rows} rows in all. The paper's bounds hold with a chance of 0.95 for models with ‖w‖ ≤ ½; the fit is not held \
+                 to these. {}",
                 erm.samples,
                 bars("samples")
             )
@@ -45,6 +42,17 @@ const BANDS: &str = "Bands, and ± in tables, are one standard deviation over re
 fn bars(samples: &str) -> String {
     format!(
         "Dots have two standard errors to either side; ± in tables is one standard deviation over {samples}."
+    )
+}
+
+fn of_variance(variance: &Variance) -> String {
+    let n_bags = Variance::BAGS;
+    format!(
+        "Rows are x, drawn evenly from [0, 1], with y = 1 where x ≤ p and 0 elsewhere. What is estimated is the mean of g(x, y), which is y where x ≤ p and 0 \
+         elsewhere: E g = p. It changes along the picture by shares, whose places are p. {} samples of {n_bags} bags at each place; dots have two \
+         standard errors to either side. Other estimates are of single bags; centred takes those of a sample together, and its variance is shown \
+         times {n_bags}.",
+        variance.samples
     )
 }
 
@@ -114,7 +122,12 @@ mod tests {
         let (sgd, erm) = (of("sgd"), of("erm"));
         assert!(sgd.contains("bags these have 16 rows") && sgd.contains("there are 32000 bags"), "{sgd}");
         assert!(erm.contains("bags these have 8 rows") && erm.contains("32000 rows in all"), "{erm}");
-        assert!([sgd, erm].iter().all(|text| text.contains("two standard errors to either side")));
+        assert!(erm.contains("0.95") && erm.contains("the fit is not held to these"), "{erm}");
+        let has_both =
+            |text: &String| text.contains("two standard errors to either side") && text.contains(POPULATION);
+        assert!([sgd, erm].iter().all(has_both));
+        let variance = of("variance");
+        assert!(variance.contains("E g = p") && variance.contains("times 16"), "{variance}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) struct Record {
     pub(crate) empty: usize,
     /// Cells in all.
     pub(crate) cells: usize,
-    /// By the last run that did any of the cells; none if that is not known.
+    /// By the last run that did any of the cells, or is about to; none if that is not known.
     pub(crate) made: Option<Made>,
     description: Kind,
 }

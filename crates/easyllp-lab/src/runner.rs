@@ -24,6 +24,8 @@ pub struct Cell<'a> {
     pub band: String,
     /// How long it takes, compared with other cells.
     pub cost: f64,
+    /// About how many rows it tells of until it is done: what it has told is the share of its cost that is behind it.
+    pub rows: u64,
     /// Whether it uses all threads by itself.
     pub is_wide: bool,
     /// What it does.
@@ -67,6 +69,29 @@ pub struct Failure {
     pub error: Error,
 }
 
+impl Outcome {
+    fn of(found: Vec<Option<Vec<Point>>>, new: usize) -> Self {
+        let cells = found.len();
+        let done = found.iter().flatten().count();
+        let empty = found.iter().flatten().filter(|points| points.is_empty()).count();
+        Self { points: found.into_iter().flatten().flatten().collect(), done, new, empty, cells }
+    }
+}
+
+/// What earlier runs have done.
+pub(crate) fn kept(cells: &[Cell], journal: &Journal) -> Outcome {
+    Outcome::of(in_journal(cells, journal), 0)
+}
+
+/// What a journal has of each cell.
+fn in_journal(cells: &[Cell], journal: &Journal) -> Vec<Option<Vec<Point>>> {
+    let found = |cell: &Cell| {
+        let record = journal.get(&cell.key)?;
+        from_csv(std::str::from_utf8(&record).ok()?).ok()
+    };
+    cells.iter().map(found).collect()
+}
+
 /// Works through the cells: wide ones in turn, then the others side by side, one thread each. `watch` is told how far it is, and may break
 /// it off. With a budget, time goes first to cells whose bands are widest, be they wide cells or not, and no cell is begun when it is over.
 /// A cell that fails ends the run; those that are done count.
@@ -76,18 +101,14 @@ pub fn run(
     budget: Option<Duration>,
     watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
 ) -> Result<Outcome, Box<Failure>> {
-    let kept = |cell: &Cell| {
-        let record = journal.get(&cell.key)?;
-        from_csv(std::str::from_utf8(&record).ok()?).ok()
-    };
-    let found: Vec<Option<Vec<Point>>> = cells.iter().map(kept).collect();
+    let found = in_journal(cells, journal);
     let course = Course {
         cells,
         journal,
         started: Instant::now(),
         budget,
         watch,
-        rows: AtomicU64::new(0),
+        rows: cells.iter().map(|_| AtomicU64::new(0)).collect(),
         is_over: AtomicBool::new(false),
         state: Mutex::new(State {
             is_taken: found.iter().map(Option::is_some).collect(),
@@ -105,10 +126,7 @@ pub fn run(
         course.side_by_side();
     }
     let State { found, new, error, .. } = course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let done = found.iter().flatten().count();
-    let empty = found.iter().flatten().filter(|points| points.is_empty()).count();
-    let points = found.into_iter().flatten().flatten().collect();
-    let outcome = Outcome { points, done, new, empty, cells: cells.len() };
+    let outcome = Outcome::of(found, new);
     match error {
         None => Ok(outcome),
         Some(error) => Err(Box::new(Failure { outcome, error })),
@@ -121,7 +139,8 @@ struct Course<'a> {
     started: Instant,
     budget: Option<Duration>,
     watch: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync),
-    rows: AtomicU64,
+    /// What each cell has told of in this run.
+    rows: Vec<AtomicU64>,
     is_over: AtomicBool,
     state: Mutex<State>,
 }
@@ -186,7 +205,7 @@ impl Course<'_> {
 
     fn work_on(&self, cell: usize) {
         let tell = |rows: u64| {
-            self.rows.fetch_add(rows, Ordering::Relaxed);
+            self.rows[cell].fetch_add(rows, Ordering::Relaxed);
             let told = if self.is_over.load(Ordering::Relaxed) {
                 ControlFlow::Break(())
             } else {
@@ -223,15 +242,23 @@ impl Course<'_> {
 
     fn progress(&self, state: &State) -> Progress {
         let elapsed = self.started.elapsed();
-        let is_open =
-            |(cell, found): (&Cell, &Option<Vec<Point>>)| if found.is_none() { cell.cost } else { 0.0 };
-        let cost_left: f64 = self.cells.iter().zip(&state.found).map(is_open).sum();
-        let left = (state.cost > 0.0).then(|| elapsed.mul_f64(cost_left / state.cost));
+        let (mut cost_done, mut cost_left, mut rows_told) = (state.cost, 0.0, 0);
+        for ((cell, found), told) in self.cells.iter().zip(&state.found).zip(&self.rows) {
+            let told = told.load(Ordering::Relaxed);
+            rows_told += told;
+            if found.is_none() {
+                // A cell that tells of more rows than it said is nearly done.
+                let share = (told as f64 / cell.rows.max(1) as f64).min(1.0);
+                cost_done += share * cell.cost;
+                cost_left += (1.0 - share) * cell.cost;
+            }
+        }
+        let left = (cost_done > 0.0).then(|| elapsed.mul_f64(cost_left / cost_done));
         let of_budget = self.budget.map(|budget| budget.saturating_sub(elapsed));
         Progress {
             done: state.found.iter().flatten().count(),
             cells: self.cells.len(),
-            rows_a_second: self.rows.load(Ordering::Relaxed) as f64 / elapsed.as_secs_f64().max(1e-3),
+            rows_a_second: rows_told as f64 / elapsed.as_secs_f64().max(1e-3),
             left: match (left, of_budget) {
                 (Some(left), Some(of_budget)) => Some(left.min(of_budget)),
                 (left, of_budget) => left.or(of_budget),
@@ -244,14 +271,16 @@ impl Course<'_> {
 type Place<'p> = (&'p str, &'p str, u64, &'p str);
 
 /// How wide the widest of the lines of each band is, as a standard error. Bands of a single replica have no width that is known: they count
-/// as wider than any, and those of none are not there.
+/// as wider than any, and those of none are not there. Where cells are done and found nothing, more of them would find nothing either: no width.
 fn widths<'c>(cells: &'c [Cell], state: &State) -> HashMap<&'c str, f64> {
     let mut values: HashMap<&str, HashMap<Place, Vec<f64>>> = HashMap::new();
     for (cell, found) in cells.iter().zip(&state.found) {
-        for point in found.iter().flatten() {
+        let Some(points) = found else { continue };
+        let lines = values.entry(&cell.band).or_default();
+        for point in points {
             let line =
                 (point.panel.as_str(), point.series.as_str(), point.x.to_bits(), point.measure.as_str());
-            values.entry(&cell.band).or_default().entry(line).or_default().push(point.value);
+            lines.entry(line).or_default().push(point.value);
         }
     }
     let width = |values: &Vec<f64>| match Summary::of(values) {
@@ -276,6 +305,7 @@ mod tests {
             key: format!("{band}, {replica}"),
             band: band.to_string(),
             cost: 1.0,
+            rows: 10,
             is_wide: band == 0,
             work: Box::new(move |tell| {
                 asked.fetch_add(1, Ordering::Relaxed);
@@ -337,9 +367,55 @@ mod tests {
             }
         };
         // Two replicas of each band but the last, of which there is one: its width is not known.
-        let widths = widths(&cells, &found(&[0, 1, 2, 3, 4]));
-        assert!(widths["0"].abs() < 1e-12 && (widths["1"] - 0.5).abs() < 1e-12);
-        assert!(widths["2"] > 1e300);
+        let mut state = found(&[0, 1, 2, 3, 4]);
+        let known = widths(&cells, &state);
+        assert!(known["0"].abs() < 1e-12 && (known["1"] - 0.5).abs() < 1e-12);
+        assert!(known["2"] > 1e300);
+        // If all that it found is nothing, it has none; of a band without any cell that is done nothing is said.
+        state.found[2] = Some(Vec::new());
+        assert_eq!(widths(&cells, &state)["2"].to_bits(), 0.0_f64.to_bits());
+        assert!(!widths(&cells, &found(&[0])).contains_key("2"));
+    }
+
+    #[test]
+    fn the_time_left_is_known_before_a_cell_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let pause = Duration::from_millis(20);
+        // Two cells, each of which tells of its rows in two halves.
+        let cell = |key: &str, rows: u64| Cell {
+            key: key.into(),
+            band: key.into(),
+            cost: 5.0,
+            rows,
+            is_wide: true,
+            work: Box::new(move |tell| {
+                for _ in 0..2 {
+                    std::thread::sleep(pause);
+                    let _ = tell(rows / 2);
+                }
+                Ok(Some(Vec::new()))
+            }),
+        };
+        let seen = |cells: &[Cell]| {
+            let (started, seen) = (Instant::now(), Mutex::new(Vec::new()));
+            run(cells, &journal, None, &|progress| {
+                seen.lock().unwrap().push((progress.left, started.elapsed()));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            seen.into_inner().unwrap()
+        };
+        // Half of one of two: three times as much is left. A cell that is done counts as a whole, and no rows of it twice.
+        let told = seen(&[cell("a", 40), cell("b", 40)]);
+        for (place, times) in [(0, 3.0), (1, 1.0), (2, 1.0), (3, 1.0 / 3.0), (5, 0.0)] {
+            let (left, elapsed) = told[place];
+            let left = left.unwrap();
+            assert!(left <= elapsed.mul_f64(times) && left >= pause.mul_f64(times), "{place}: {told:?}");
+        }
+        // Where no rows are told of, nothing is known until a cell is done.
+        let untold = seen(&[cell("c", 0), cell("d", 0)]);
+        assert!(untold[..2].iter().all(|(left, _)| left.is_none()) && untold[2].0.is_some(), "{untold:?}");
     }
 
     /// Cells of other bands than the wide ones are not left for the time when those are done.
@@ -357,6 +433,7 @@ mod tests {
                 key: format!("{band}, {replica}"),
                 band: band.into(),
                 cost: 1.0,
+                rows: 1,
                 is_wide,
                 work: Box::new(work),
             }

@@ -6,7 +6,7 @@ use crate::figures::figures;
 use crate::page::{Shown, page};
 use crate::point::{from_csv, to_csv};
 use crate::record::{Made, Record};
-use crate::runner::{Outcome, Progress, run};
+use crate::runner::{Outcome, Progress, kept, run};
 use easyllp::{Journal, write_whole};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -57,6 +57,14 @@ impl Study {
         let data = experiment.load(&self.data)?;
         let cells = experiment.cells(data.as_ref(), self.seed)?;
         let journal = self.journal()?;
+        let made_before = Record::read(&self.out, &experiment.name)
+            .filter(|kept| kept.seed == self.seed)
+            .and_then(|kept| kept.made);
+        let earlier = kept(&cells, &journal);
+        if earlier.done < earlier.cells {
+            // Before the first cell: a run that is killed after its last one has no time left to say who made it.
+            self.note(experiment, &earlier, Some(self.made()))?;
+        }
         let before = seconds(&journal, &experiment.name, self.seed);
         let note_time = || {
             let spent = before + started.elapsed().as_secs_f64();
@@ -77,7 +85,9 @@ impl Study {
             Err(failure) => (failure.outcome, Some(failure.error)),
         };
         let noted = if outcome.new > 0 { note_time() } else { Ok(()) };
-        let written = self.write(experiment, &outcome);
+        // Who only draws results did not make them.
+        let made = if outcome.new > 0 { Some(self.made()) } else { made_before };
+        let written = self.write(experiment, &outcome, made);
         // Why a cell failed is told first: whatever else went wrong came after it.
         error.map_or(Ok(()), Err)?;
         noted?;
@@ -85,20 +95,22 @@ impl Study {
         Ok(Ended { done: outcome.done, empty: outcome.empty, cells: outcome.cells })
     }
 
-    fn write(&self, experiment: &Experiment, outcome: &Outcome) -> Result<()> {
+    fn made(&self) -> Made {
+        Made::here(&self.command)
+    }
+
+    fn note(&self, experiment: &Experiment, outcome: &Outcome, made: Option<Made>) -> Result<()> {
+        Record::new(experiment, self.seed, outcome, made).write(&self.out, &experiment.name)
+    }
+
+    fn write(&self, experiment: &Experiment, outcome: &Outcome, made: Option<Made>) -> Result<()> {
         let name = &experiment.name;
         write_whole(&self.csv(name), to_csv(&outcome.points).as_bytes())?;
         for figure in figures(experiment, &outcome.points) {
             let path = self.out.join(format!("{name}-{}.svg", figure.name));
-            write_whole(&path, figure.chart.svg().as_bytes())?;
+            write_whole(&path, figure.svg(experiment).as_bytes())?;
         }
-        // Who only draws results did not make them.
-        let made = if outcome.new > 0 {
-            Some(Made::here(&self.command))
-        } else {
-            Record::read(&self.out, name).filter(|kept| kept.seed == self.seed).and_then(|kept| kept.made)
-        };
-        Record::new(experiment, self.seed, outcome, made).write(&self.out, name)
+        self.note(experiment, outcome, made)
     }
 
     fn csv(&self, name: &str) -> PathBuf {
@@ -202,6 +214,27 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_is_killed_after_its_last_cell_has_said_who_made_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (record, aside) = (folder.path().join("own.json"), folder.path().join("aside"));
+        let experiment = Experiment::parse("own", ERM).unwrap();
+        let keep_record = |progress: Progress| {
+            if progress.done == progress.cells {
+                std::fs::copy(&record, &aside).unwrap();
+            }
+            ControlFlow::Continue(())
+        };
+        study(folder.path().into(), "by one").run(&experiment, None, &keep_record).unwrap();
+        // As it was when the last cell was done, and nothing else was written yet.
+        std::fs::rename(&aside, &record).unwrap();
+        std::fs::remove_file(folder.path().join("own.csv")).unwrap();
+        let other = study(folder.path().into(), "by another");
+        other.run(&experiment, None, &go_on).unwrap();
+        let page = std::fs::read_to_string(other.report().unwrap()).unwrap();
+        assert!(page.contains("by one;") && !page.contains("by another;"), "{page}");
+    }
+
+    #[test]
     fn what_is_done_is_written_when_a_cell_fails() {
         let folder = tempfile::tempdir().unwrap();
         let study = study(folder.path().into(), "by one");
@@ -230,5 +263,6 @@ mod tests {
         assert_eq!(study.run(&experiment, Some(Duration::ZERO), &go_on).unwrap().done, 0);
         let page = std::fs::read_to_string(study.report().unwrap()).unwrap();
         assert!(page.contains("0 of 4 cells so far") && !page.contains("made before this was noted"));
+        assert_eq!(Record::read(folder.path(), "own").unwrap().made, None);
     }
 }

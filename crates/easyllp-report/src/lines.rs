@@ -76,9 +76,10 @@ impl LineChart {
         self.plot().finish(&self.title, &self.in_words(), &key.concat())
     }
 
-    /// The chart as an SVG file.
+    /// The chart with its headline and key, as an SVG file.
     pub fn svg(&self) -> String {
         self.plot().finish_alone(
+            &self.title,
             &self.in_words(),
             concat!(include_str!("alone.css"), include_str!("series.css")),
             &self.keys(),

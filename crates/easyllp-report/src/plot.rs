@@ -171,18 +171,35 @@ impl Plot {
         )
     }
 
-    /// The chart as a file of its own, with this many lines of key below it.
-    pub(crate) fn finish_alone(self, in_words: &str, style: &str, key: &[(String, String)]) -> String {
+    /// The chart as a file of its own, with its headline above it and the lines of its key below.
+    pub(crate) fn finish_alone(
+        self,
+        title: &str,
+        in_words: &str,
+        style: &str,
+        key: &[(String, String)],
+    ) -> String {
         const LINE: f64 = 16.0;
-        let height = HEIGHT + LINE * (key.len() as f64) + 6.0;
+        let headline = wrapped(title, LETTERS);
+        let top = LINE * (headline.len() as f64) + 6.0;
+        let height = top + HEIGHT + LINE * (key.len() as f64) + 6.0;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{}\" height=\"{}\" role=\"img\" \
-             aria-label=\"{}\">\n<style>\n{style}</style>\n<rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n{}",
+             aria-label=\"{}\">\n<style>\n{style}</style>\n<rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
             2.0 * WIDTH,
             2.0 * height,
-            escaped(in_words),
-            self.marks
+            escaped(in_words)
         );
+        for (place, line) in headline.iter().enumerate() {
+            let _ = writeln!(
+                svg,
+                r#"<text class="title" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
+                WIDTH / 2.0,
+                LINE * (place as f64 + 1.0),
+                escaped(line)
+            );
+        }
+        let _ = write!(svg, "<g transform=\"translate(0 {top})\">\n{}", self.marks);
         for (place, (class, name)) in key.iter().enumerate() {
             let y = HEIGHT + 6.0 + LINE * place as f64;
             let _ = writeln!(
@@ -193,9 +210,31 @@ impl Plot {
                 escaped(name)
             );
         }
-        svg.push_str("</svg>\n");
+        svg.push_str("</g></svg>\n");
         svg
     }
+}
+
+/// Letters of a headline that fit beside each other, in the widest of the usual fonts.
+const LETTERS: usize = 44;
+
+/// A text in lines of at most so many letters, broken between words where that can be.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let letters: Vec<char> = word.chars().collect();
+        // A word that is too long for a line, such as that of a model, is several.
+        for part in letters.chunks(most) {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + part.len() <= most => {
+                    line.push(' ');
+                    line.extend(part);
+                }
+                _ => lines.push(part.iter().collect()),
+            }
+        }
+    }
+    lines
 }
 
 /// Three to six round numbers within a range.
@@ -254,6 +293,24 @@ fn label(tick: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headlines_are_broken_between_words() {
+        assert_eq!(wrapped("a headline of words", 10), ["a headline", "of words"]);
+        assert_eq!(wrapped("mlp:1024,1024 é", 8), ["mlp:1024", ",1024 é"]);
+        assert!(wrapped("", 8).is_empty());
+    }
+
+    #[test]
+    fn a_chart_alone_has_its_headline_above_it() {
+        let alone =
+            |title: &str| Plot::new((0.0, 1.0), (0.0, 1.0), "x", "y").finish_alone(title, "", "", &[]);
+        let two = alone("Accuracy < 1 on a data set with a name that is long");
+        assert!(two.contains("Accuracy &lt; 1 on a data set with a name that</text>"), "{two}");
+        assert!(two.contains(">is long</text>") && two.contains("translate(0 38)"), "{two}");
+        assert!(two.contains("viewBox=\"0 0 360 344\""), "{two}");
+        assert!(alone("Short").contains("translate(0 22)"));
+    }
 
     #[test]
     fn ticks_are_round_and_within() {

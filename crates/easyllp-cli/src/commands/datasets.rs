@@ -1,10 +1,10 @@
 //! `easyllp datasets`: which data sets there are; bringing them here, and those that come with the program as files.
 
-use crate::output::print;
+use crate::output::{misuse, print};
 use crate::progress::Download;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueEnum};
 use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{Column, TableWriter};
@@ -35,7 +35,7 @@ enum DatasetsCommand {
     )]
     Get {
         /// Which one
-        #[arg(value_parser = PossibleValuesParser::new(DOWNLOADED.map(DatasetName::as_str)))]
+        #[arg(value_parser = names_to_get())]
         name: String,
         /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
         #[arg(long, value_name = "DIR")]
@@ -105,6 +105,13 @@ pub(crate) fn run(args: &DatasetsArgs) -> Result<()> {
 /// The data sets that are neither embedded nor made up.
 const DOWNLOADED: [DatasetName; 2] = [DatasetName::Mnist, DatasetName::Cifar10];
 
+/// The names that `get` takes. Criteo's is no mistake of spelling: who asks for it is told why it cannot be had.
+fn names_to_get() -> PossibleValuesParser {
+    let downloaded = DOWNLOADED.map(|name| PossibleValue::new(name.as_str()));
+    let criteo = PossibleValue::new(DatasetName::Criteo.as_str()).hide(true);
+    PossibleValuesParser::new(downloaded.into_iter().chain([criteo]))
+}
+
 fn list(folder: &Path) -> String {
     let line = |name: DatasetName| {
         let here = match (DOWNLOADED.contains(&name), is_here(name, folder)) {
@@ -119,6 +126,12 @@ fn list(folder: &Path) -> String {
 }
 
 fn get(name: &str, folder: &Path, from: Option<&str>) -> Result<()> {
+    if name == DatasetName::Criteo.as_str() {
+        return Err(misuse(&format!(
+            "criteo cannot be downloaded: its licence does not let others pass it on. Get it from its publisher, and put your copy to {}",
+            folder.join("criteo/train.txt").display()
+        )));
+    }
     let name =
         DOWNLOADED.into_iter().find(|known| known.as_str() == name).context("a name that clap knows")?;
     let origin = match from {

@@ -33,7 +33,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     quick: bool,
 
-    /// How often each training is repeated, instead of what the experiment says
+    /// How often each training is repeated, instead of what the experiment says; variance, sgd and erm have samples instead
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicas: Option<u32>,
 
@@ -41,7 +41,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     rebag: bool,
 
-    /// The most time for all, such as 90s, 30m or 2h: shared out among the experiments, within one to the widest bands first
+    /// The time for all, such as 90s, 30m or 2h: shared out among the experiments, within one to the widest bands first; a cell that
+    /// has begun runs to its end
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 

@@ -48,6 +48,9 @@ fn parse(mut reader: impl BufRead, path: &Path, sizes: [usize; 2]) -> Result<[(R
             add(&line, &mut labels, &mut counts, &mut buckets).ok_or_else(|| bad(&line))?;
             n_lines += 1;
         }
+        if labels.is_empty() {
+            return Err(Error::ShortCriteo { path: path.into(), lines: n_lines, needed: sizes[0] + 1 });
+        }
         let shaped = "a line adds as many as there are columns";
         let counts = Array2::from_shape_vec((labels.len(), N_COUNTS), counts).expect(shaped);
         let buckets = Array2::from_shape_vec((labels.len(), N_FIELDS), buckets).expect(shaped);
@@ -123,7 +126,12 @@ mod tests {
             let refused = parse(text.as_bytes(), Path::new("t"), [9, 9]).err().unwrap().to_string();
             assert!(refused.contains("line 2"), "{refused}");
         }
-        // Too few lines for a test part.
-        assert!(parse(good.as_bytes(), Path::new("t"), [9, 9]).is_err());
+        // Too few lines for a test part, or for any.
+        for (log, lines) in [(good.as_str(), 1), ("", 0)] {
+            let refused = parse(log.as_bytes(), Path::new("t"), [9, 9]).err().unwrap().to_string();
+            let expected =
+                format!("t has {lines} lines, but at least 10 are needed: the first 9 to train on");
+            assert!(refused.starts_with(&expected), "{refused}");
+        }
     }
 }

@@ -57,6 +57,9 @@ pub struct Accuracy {
     /// Whether bags are dealt anew in every round, which is known of easyllp only.
     #[serde(default)]
     pub rebag: bool,
+    /// Whether each class against the rest has a picture of its own beside that of all.
+    #[serde(default)]
+    pub each_class: bool,
 }
 
 fn a_fifth() -> f64 {
@@ -70,6 +73,9 @@ fn usual_step() -> f64 {
 fn usual_batch() -> usize {
     Adam::default().batch_size
 }
+
+/// The picture of the mean over all classes against the rest.
+const ALL: &str = "one vs all";
 
 /// Measures, in the order of [`Course::figures`].
 pub(crate) const MEASURES: [&str; 3] = ["best round", "last round", "chosen round"];
@@ -91,25 +97,37 @@ impl Accuracy {
             ("`batch-size` must be at least 1", self.batch_size > 0),
             ("`held-out` must be below 1", (0.0..1.0).contains(&self.held_out)),
             (
+                "`each-class` needs the task one-vs-all",
+                !self.each_class || self.tasks.iter().any(|task| task == "one-vs-all"),
+            ),
+            (
                 "only easyllp is trained on bags that are dealt anew",
                 !self.rebag || self.methods.iter().all(knows_rebag),
             ),
         ])
     }
 
-    /// The picture that a task belongs to: one class against the rest is one picture for all, where all were asked for.
-    pub(crate) fn picture<'t>(&self, task: &'t str) -> &'t str {
-        let is_of_all = is_against_rest(task) && self.tasks.iter().any(|name| name == "one-vs-all");
-        if is_of_all { "one vs all" } else { task }
+    /// Whether a task is one of those that are shown by their mean: one class against the rest, where all were asked for.
+    pub(crate) fn is_of_all(&self, task: &str) -> bool {
+        is_against_rest(task) && self.tasks.iter().any(|name| name == "one-vs-all")
+    }
+
+    /// Whether a task has a part in a picture.
+    pub(crate) fn shows(&self, picture: &str, task: &str) -> bool {
+        picture == task || (picture == ALL && self.is_of_all(task))
     }
 
     /// The pictures of these points, in the order in which they come up.
     pub(crate) fn pictures<'p>(&self, points: &'p [Point]) -> Vec<&'p str> {
         let mut pictures = Vec::new();
         for point in points {
-            let picture = self.picture(&point.panel);
-            if !pictures.contains(&picture) {
-                pictures.push(picture);
+            let is_of_all = self.is_of_all(&point.panel);
+            let of_all = is_of_all.then_some(ALL);
+            let of_task = (!is_of_all || self.each_class).then_some(point.panel.as_str());
+            for picture in of_all.into_iter().chain(of_task) {
+                if !pictures.contains(&picture) {
+                    pictures.push(picture);
+                }
             }
         }
         pictures
@@ -160,11 +178,10 @@ struct Setting<'d> {
 impl Setting<'_> {
     /// All on which a result depends but for what differs from cell to cell.
     fn key(&self) -> String {
-        let Accuracy { dataset, model, epochs, held_out, rebag, learning_rate, batch_size, .. } =
-            &self.accuracy;
+        let Accuracy { model, epochs, held_out, rebag, learning_rate, batch_size, .. } = &self.accuracy;
         format!(
             "accuracy, {}, {}, {epochs} rounds, steps {learning_rate:?}, batches {batch_size}, {held_out:?} held out, rebag {rebag}, seed {}",
-            dataset.kept_as(),
+            self.data.kept_as(),
             written_out(model),
             self.seed
         )
@@ -183,6 +200,13 @@ impl Setting<'_> {
     /// How many rows a training sees.
     fn rows_in_all(&self) -> f64 {
         (self.accuracy.epochs * self.data.train.n_rows()) as f64
+    }
+
+    /// Those of them that are not held out.
+    fn rows_learnt_from(&self) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+        let rows = (self.rows_in_all() * (1.0 - self.accuracy.held_out)) as u64;
+        rows
     }
 
     /// Weights of numbers that a linear model starts from, drawn evenly from ±1/√D.
@@ -278,8 +302,8 @@ fn told<'t>(
     let mut done = 0;
     move |progress| {
         let Progress::Batch { rows_done, .. } = progress else { return ControlFlow::Continue(()) };
-        // A new round counts from 0.
-        let new = rows_done.checked_sub(done).unwrap_or(rows_done);
+        // A new round counts from 0; it may be of a single batch.
+        let new = if rows_done > done { rows_done - done } else { rows_done };
         done = rows_done;
         let told = tell((new * n_models) as u64);
         *is_over |= told.is_break();
@@ -292,6 +316,7 @@ mod tests {
     use super::*;
     use easyllp::Rows;
     use ndarray::Array2;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn the_chosen_round_is_the_first_of_the_best() {
@@ -299,6 +324,28 @@ mod tests {
         assert_eq!(course.figures(), [Some(0.9), Some(0.7), Some(0.8)]);
         let unjudged = Course { briers: Vec::new(), ..course };
         assert_eq!(unjudged.points("t", MethodName::EasyLlp, 4, 2).len(), 2);
+    }
+
+    #[test]
+    fn classes_against_the_rest_are_one_picture_and_each_its_own_where_asked_for() {
+        let text = |more: &str| {
+            format!(
+                "dataset = \"optdigits\"\ntasks = [\"even-vs-odd\", \"one-vs-all\"]\nmodel = \"linear\"\n\
+                 methods = [\"easyllp\"]\nbag-sizes = [2]\nreplicas = 1\nepochs = 1\n{more}"
+            )
+        };
+        let course = Course { accuracies: vec![0.5], briers: Vec::new() };
+        let tasks = ["even vs odd", "0 vs rest", "1 vs rest"];
+        let points = tasks.map(|task| course.points(task, MethodName::EasyLlp, 2, 1)).concat();
+        let usual: Accuracy = toml::from_str(&text("")).unwrap();
+        assert_eq!(usual.pictures(&points), ["even vs odd", "one vs all"]);
+        assert!(usual.shows("one vs all", "1 vs rest") && !usual.shows("one vs all", "even vs odd"));
+        let mut each: Accuracy = toml::from_str(&text("each-class = true")).unwrap();
+        assert_eq!(each.pictures(&points), ["even vs odd", "one vs all", "0 vs rest", "1 vs rest"]);
+        assert!(each.shows("1 vs rest", "1 vs rest") && !each.shows("1 vs rest", "0 vs rest"));
+        assert!(each.check().is_ok());
+        each.tasks.pop();
+        assert!(each.check().unwrap_err().contains("one-vs-all"));
     }
 
     fn digits() -> Data {
@@ -319,10 +366,37 @@ mod tests {
             batch_size: 64,
             held_out: 0.2,
             rebag: false,
+            each_class: false,
         };
         let seed = std::env::var("EASYLLP_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
         let cells = accuracy.cells(data, seed).unwrap();
         cells.iter().map(|cell| (cell.work)(&|_| ControlFlow::Continue(())).unwrap().unwrap()).collect()
+    }
+
+    /// In passes, side by side, and alone: as many rows as were announced, but for what is left over when bags are held out.
+    #[test]
+    fn cells_tell_of_as_many_rows_as_they_said() {
+        let digits = digits();
+        for (methods, tasks) in
+            [("easyllp", "even-vs-odd"), ("label-generation", "one-vs-all"), ("label-generation", "3")]
+        {
+            // Batches of more rows than there are: a round has a single one.
+            let text = format!(
+                "dataset = \"optdigits\"\ntasks = [\"{tasks}\"]\nmodel = \"linear\"\nmethods = [\"{methods}\"]\n\
+                 bag-sizes = [4]\nreplicas = 2\nepochs = 3\nbatch-size = 10000"
+            );
+            let accuracy: Accuracy = toml::from_str(&text).unwrap();
+            for cell in accuracy.cells(&digits, 1).unwrap() {
+                let told = AtomicU64::new(0);
+                let tell = |rows: u64| {
+                    told.fetch_add(rows, Ordering::Relaxed);
+                    ControlFlow::Continue(())
+                };
+                (cell.work)(&tell).unwrap().unwrap();
+                let share = told.into_inner() as f64 / cell.rows as f64;
+                assert!((share - 1.0).abs() < 0.01, "{}: {share}", cell.key);
+            }
+        }
     }
 
     #[test]

@@ -61,6 +61,7 @@ impl Erm {
         Cell {
             band: key.clone(),
             cost: (size * n_bags) as f64 * f64::from(samples),
+            rows: (size * n_bags) as u64 * u64::from(samples),
             is_wide: false,
             work: Box::new({
                 let key = key.clone();

@@ -59,7 +59,9 @@ impl Sgd {
     ) -> Cell<'static> {
         let passes = self.passes;
         let series = if labels == Labels::Soft { "soft" } else { "surrogate" };
-        let key = format!("sgd, {panel}, {series}, {size} rows, {n_bags} bags, {passes} passes, seed {seed}");
+        let key = format!(
+            "sgd with exact theory, {panel}, {series}, {size} rows, {n_bags} bags, {passes} passes, seed {seed}"
+        );
         let point = move |measure: &str, replica, value| Point {
             panel: panel.into(),
             series: series.into(),
@@ -71,6 +73,7 @@ impl Sgd {
         Cell {
             band: key.clone(),
             cost: (size * n_bags) as f64 * f64::from(passes),
+            rows: (size * n_bags) as u64 * u64::from(passes),
             is_wide: false,
             work: Box::new({
                 let key = key.clone();
@@ -91,17 +94,31 @@ impl Sgd {
     }
 }
 
-/// Where the last iterate settles: η_n σ²/4, with the variance σ² of a step's gradient at the optimum.
+/// The mean excess risk of the last iterate: exact, but for the projection, which a pass hardly needs after its first steps.
+///
+/// Let e be how far the model is from the optimum, and ξ = A − p − w·x what the target of a row is off there. A step leads to
+/// e − ηx(e·x − ξ). Since E[ξ | x] = 0, E[xxᵀ] is the identity and ‖x‖² = d, v = E‖e‖² goes to
+///
+/// ```text
+/// v(1 − 2η + η²d) + η²d·E[ξ²]
+/// ```
+///
+/// E[ξ²] is the variance of A less that of w·x. With soft labels, A = p + Σ(y − p) over the bag, it is kpq − ‖w‖²; with surrogate ones,
+/// A = p + k(ỹ − p), k²pq − ‖w‖². Models start at 0, and the excess risk is v/2.
 fn expected(labels: Labels, size: usize, n_bags: usize) -> f64 {
-    let (k, n) = (size as f64, n_bags as f64);
-    let of_labels = P * (1.0 - P) * DIMENSION;
-    let at_optimum = population::residual() * DIMENSION;
-    let (step, variance) = match labels {
-        Labels::Soft => (1.0 / (k * n).sqrt(), (k - 1.0) * of_labels + at_optimum),
-        // A drawn label is off by k times its own deviation, and nearly independent of the row's.
-        Labels::Surrogate => (1.0 / (k * n.sqrt()), k * k * of_labels),
+    let (k, squares) = (size as f64, population::square_of_weights());
+    let of_labels = P * (1.0 - P);
+    // The paper's steps, times √t.
+    let (rate, of_target) = match labels {
+        Labels::Soft => (1.0 / k.sqrt(), k * of_labels),
+        Labels::Surrogate => (1.0 / k, k * k * of_labels),
     };
-    step * variance / 4.0
+    let off = DIMENSION * (of_target - squares);
+    let after = |before: f64, t: usize| {
+        let step = rate / (t as f64).sqrt();
+        before * (1.0 - 2.0 * step + step * step * DIMENSION) + step * step * off
+    };
+    0.5 * (1..=n_bags).fold(P * P + squares, after)
 }
 
 fn one_pass(labels: Labels, size: usize, n_bags: usize, rng: &mut ChaCha8Rng) -> Result<f64> {
@@ -116,4 +133,43 @@ fn one_pass(labels: Labels, size: usize, n_bags: usize, rng: &mut ChaCha8Rng) ->
     let mut watch = |_| ControlFlow::Continue(());
     trainer.fit_one_pass(&mut model, &rows, &bags, &prior, LossName::Squared.training()?, &mut watch)?;
     Ok(population::excess_risk(&model))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::Summary;
+
+    /// The mean of 800 passes, whose standard error is 2 %, within four of these of theory, and another 1 % for the projection (of 400 steps the
+    /// last ones know nothing of it: 60,000 passes at each place were within 0.3 %). Passes on 20 of the seeds 0 to 19.
+    #[test]
+    fn excess_risks_are_those_of_theory() {
+        let seed = std::env::var("EASYLLP_TEST_SEED").map_or(3, |seed| seed.parse().unwrap());
+        let sgd = Sgd { sizes: vec![1, 4, 8], bags: vec![400], passes: 800 };
+        for cell in sgd.cells(seed) {
+            let points = (cell.work)(&|_| ControlFlow::Continue(())).unwrap().unwrap();
+            let of = |measure: &str| -> Vec<f64> {
+                points.iter().filter(|point| point.measure == measure).map(|point| point.value).collect()
+            };
+            let (found, theory) = (Summary::of(&of("excess risk")).unwrap(), of("theory")[0]);
+            let off = (found.mean - theory).abs();
+            assert!(
+                off < 4.0 * found.standard_error() + 0.01 * theory,
+                "{}: {found:?} for {theory}",
+                cell.key
+            );
+        }
+    }
+
+    /// After one step from 0 with η = 1/√k the model is Ax/√k, whose mean square is d(p² + kpq)/k; with η = 1/k it is d(p² + k²pq)/k². The mean of
+    /// Ax is the optimum with both.
+    #[test]
+    fn one_step_is_as_by_hand() {
+        let (k, d, of_labels) = (4.0, DIMENSION, P * (1.0 - P));
+        let optimum = P * P + population::square_of_weights();
+        let soft = d * (P * P + k * of_labels) / k - 2.0 * optimum / k.sqrt() + optimum;
+        let surrogate = d * (P * P + k * k * of_labels) / (k * k) - 2.0 * optimum / k + optimum;
+        assert!((expected(Labels::Soft, 4, 1) - 0.5 * soft).abs() < 1e-12);
+        assert!((expected(Labels::Surrogate, 4, 1) - 0.5 * surrogate).abs() < 1e-12);
+    }
 }

@@ -45,10 +45,10 @@ impl Tracking {
 
     pub(super) fn cells<'d>(&self, data: &'d Data, seed: u64) -> Result<Vec<Cell<'d>>> {
         let task = data.tasks(std::slice::from_ref(&self.task))?.swap_remove(0);
-        let Self { dataset, model, bag_size, epochs, .. } = self;
+        let Self { model, bag_size, epochs, .. } = self;
         let band = format!(
             "tracking, {}, {}, {}, {bag_size} rows, {epochs} rounds, seed {seed}",
-            dataset.as_str(),
+            data.kept_as(),
             task.name,
             written_out(model)
         );
@@ -58,6 +58,7 @@ impl Tracking {
                 key: format!("{band}, replica {replica}"),
                 band: band.clone(),
                 cost: (epochs * data.train.n_rows()) as f64,
+                rows: (epochs * data.train.n_rows()) as u64,
                 is_wide: false,
                 work: Box::new(move |tell| this.train(data, &task, replica, seed, tell)),
             }
@@ -141,4 +142,26 @@ fn corrected_log_loss(
         .map(|row| of_row((&scores[[row, 0]], &targets.values()[[row, 0]])))
         .sum();
     Ok(sum / bags.n_members() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is kept is found by these words: one that changes is work that is lost.
+    #[test]
+    fn keys_name_the_data_by_what_it_is_kept_as() {
+        let key = |dataset: DatasetName, task: &str| {
+            let data = crate::data::load(dataset, "nowhere".as_ref()).unwrap();
+            let (task, model) = (task.into(), "linear".into());
+            let tracking = Tracking { dataset, task, model, bag_size: 32, epochs: 7, replicas: 1 };
+            tracking.cells(&data, 1).unwrap()[0].key.clone()
+        };
+        let of_digits = "tracking, optdigits, even vs odd, linear, 32 rows, 7 rounds, seed 1, replica 1";
+        assert_eq!(key(DatasetName::Optdigits, "even-vs-odd"), of_digits);
+        assert!(
+            key(DatasetName::SyntheticCtr, "label")
+                .starts_with("tracking, synthetic-ctr, stronger effects, click")
+        );
+    }
 }

@@ -62,6 +62,7 @@ impl Variance {
         Cell {
             band: key.clone(),
             cost: (size * samples) as f64,
+            rows: (samples * size * Self::BAGS) as u64,
             is_wide: false,
             work: Box::new({
                 let key = key.clone();

@@ -1,4 +1,5 @@
-//! Accuracy against the size of bags, a picture for each task and protocol; one class against the rest is one picture for all classes.
+//! Accuracy against the size of bags, a picture for each task and protocol; one class against the rest is one picture for all classes,
+//! and one for each where that is asked for.
 
 use super::{Figure, file_part};
 use crate::experiment::{Accuracy, MEASURES};
@@ -11,7 +12,7 @@ pub(super) fn figures(accuracy: &Accuracy, points: &[Point]) -> Vec<Figure> {
         for (measure, protocol) in
             [(MEASURES[0], "best round by test labels"), (MEASURES[2], "round chosen by held-out bags")]
         {
-            let is_it = |task: &str| accuracy.picture(task) == panel;
+            let is_it = |task: &str| accuracy.shows(panel, task);
             let numbers = lines(points, is_it, measure);
             if numbers.is_empty() {
                 continue;

@@ -41,6 +41,7 @@ impl<'d> ByBag<'d> {
             band,
             // A column more costs a tenth of a model alone.
             cost: (1.0 + 0.1 * setting.tasks.len() as f64) * setting.rows_in_all(),
+            rows: setting.rows_learnt_from() * setting.tasks.len() as u64,
             is_wide: false,
             work: Box::new(move |tell| self.train(tell)),
         }

@@ -6,7 +6,7 @@ use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::{EasyLlp, MeanMap, Naive};
 use easyllp::{LinearColumns, LinearModel, Link, LossName, MethodName, Model, TargetRule};
-use ndarray::{Array2, Axis, s};
+use ndarray::{Axis, s};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -69,6 +69,7 @@ impl<'d> Pass<'d> {
             band: format!("{}, {methods_named}, {size} rows", setting.key()),
             // One of many costs a tenth of a model alone.
             cost: 0.1 * n_models as f64 * setting.rows_in_all(),
+            rows: (setting.accuracy.epochs * setting.data.train.n_rows() * n_models) as u64,
             is_wide: true,
             work: Box::new(move |tell| self.train(tell)),
         }
@@ -130,18 +131,22 @@ impl<'d> Pass<'d> {
     ) -> Result<()> {
         let data = self.setting.data;
         let of_test = models.scores(&data.test)?;
-        let needs_bags = columns.iter().any(|column| column.held_out.is_some());
-        let of_train =
-            if needs_bags { models.scores(&data.train)? } else { Array2::zeros((0, columns.len())) };
-        let judge = |(place, (column, course)): (usize, (&Column, &mut Course))| {
-            let of_bags = column.held_out.map(|held_out| {
-                let score = |(row, _)| of_train[[held_out.rows[row] as usize, place]];
-                Array2::from_shape_fn((held_out.rows.len(), 1), score)
-            });
-            let judged = column.held_out.zip(of_bags.as_ref().map(|scores| scores.view()));
-            course.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
-            Ok(())
-        };
-        columns.par_iter().zip(courses).enumerate().try_for_each(judge)
+        // A replica's models stand side by side, and the same rows are held out of them.
+        let width = columns.len() / self.replicas.len();
+        let replicas = columns.chunks(width).zip(courses.chunks_mut(width));
+        for ((columns, courses), first) in replicas.zip((0..).step_by(width)) {
+            let rows = columns[0].held_out.map(|held_out| &held_out.rows);
+            let of_bags =
+                rows.map(|rows| models.scores_of(&data.train, rows, first..first + width)).transpose()?;
+            let judge = |(place, (column, course)): (usize, (&Column, &mut Course))| -> Result<()> {
+                let judged = column.held_out.zip(of_bags.as_ref());
+                let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(s![.., place..=place])));
+                let place = first + place;
+                course.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
+                Ok(())
+            };
+            columns.par_iter().zip(courses).enumerate().try_for_each(judge)?;
+        }
+        Ok(())
     }
 }

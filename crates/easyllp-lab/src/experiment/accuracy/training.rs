@@ -32,6 +32,7 @@ impl<'d> Training<'d> {
             key: format!("{band}, replica {replica}{start}"),
             band,
             cost: of_model * setting.rows_in_all(),
+            rows: setting.rows_learnt_from(),
             is_wide: false,
             work: Box::new(move |tell| self.train(tell)),
         }
