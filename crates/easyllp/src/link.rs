@@ -1,7 +1,7 @@
 //! TRAIN: what a score says of a row.
 
 use crate::error::{Error, Result};
-use crate::loss::{Loss, Softmax, log_sum_exp, sigmoid};
+use crate::loss::{Loss, Softmax, log_sum_exp};
 use serde::{Deserialize, Serialize};
 
 /// What a score says of a row.
@@ -30,7 +30,7 @@ impl Link {
     pub fn probabilities(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
         match (self, scores) {
             (Self::Margin, _) => return Err(Error::NoProbabilities),
-            (Self::Logit, [score]) => [out[0], out[1]] = [sigmoid(-score), sigmoid(*score)],
+            (Self::Logit, [score]) => [out[0], out[1]] = of_two(*score).0,
             (Self::Identity, [score]) => {
                 [out[0], out[1]] = [1.0 - score.clamp(0.0, 1.0), score.clamp(0.0, 1.0)];
             }
@@ -56,15 +56,12 @@ impl Link {
         log_losses: &mut [f64],
     ) -> Result<()> {
         if let (Self::Logit, [score]) = (self, scores) {
-            let small = (-score.abs()).exp();
+            let (q, small) = of_two(*score);
             let rest = small.ln_1p();
-            let [unlikely, likely] = [small / (1.0 + small), 1.0 / (1.0 + small)];
-            let (q, loss) = ([unlikely, likely], [score.abs() + rest, rest]);
-            let class_0_is_likely = usize::from(*score < 0.0);
-            for class in 0..2 {
-                probabilities[class] = q[class ^ class_0_is_likely];
-                log_losses[class] = loss[class ^ class_0_is_likely];
-            }
+            // What is unlikely costs the score more.
+            let more = [score.max(0.0), (-score).max(0.0)];
+            [probabilities[0], probabilities[1]] = q;
+            [log_losses[0], log_losses[1]] = more.map(|more| more + rest);
             return Ok(());
         }
         self.probabilities(scores, probabilities)?;
@@ -86,9 +83,25 @@ impl Link {
     }
 }
 
+/// The probabilities of two classes from the log odds of the second, and the exponential that they share.
+fn of_two(score: f64) -> ([f64; 2], f64) {
+    let small = (-score.abs()).exp();
+    let [unlikely, likely] = [small / (1.0 + small), 1.0 / (1.0 + small)];
+    (if score >= 0.0 { [unlikely, likely] } else { [likely, unlikely] }, small)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loss::sigmoid;
+
+    #[test]
+    fn both_of_two_classes_have_the_logistic_function() {
+        for score in [-1e3, -40.0, -0.3, -0.0, 0.0, 1e-9, 2.0, 1e3] {
+            let both = [sigmoid(-score), sigmoid(score)];
+            assert_eq!(of_two(score).0.map(f64::to_bits), both.map(f64::to_bits));
+        }
+    }
 
     #[test]
     fn links_turn_scores_into_probabilities() {
