@@ -6,6 +6,7 @@ use easyllp::{
 };
 use ndarray::Array2;
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 const ROWS: usize = 60_000;
@@ -49,7 +50,8 @@ fn compare(rows: &Rows, bags: &[Bags], loss: &dyn TrainingLoss, threads: usize) 
         let mut rules: Vec<EasyLlp> = bags.iter().map(EasyLlp::new).collect();
         let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| rule as _).collect();
         let mut models = vec![zeros.clone(); bags.len()];
-        let log = trainer.fit_columns(&mut models, rows, &mut rules, loss, &mut |_, _| None);
+        let log =
+            trainer.fit_columns(&mut models, rows, &mut rules, loss, &mut |_, _| ControlFlow::Continue(None));
         black_box((models, log.expect("a training")));
     };
     let one_by_one = || {

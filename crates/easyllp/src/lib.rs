@@ -116,7 +116,8 @@ pub use prior::LabelPrior;
 pub use recipe::Recipe;
 pub use rows::{RowBatch, RowBuffer, Rows};
 pub use train::{
-    Best, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer, Way,
+    Best, ColumnFigures, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer,
+    Way,
 };
 
 /// The README's example is run with the documentation's.

@@ -3,7 +3,6 @@
 //! Models do not depend on each other, so that they are cut into blocks of columns that threads take as they come. A
 //! block keeps all that belongs to its models side by side: a line of weights, moments or targets has one number a model.
 
-use super::minibatch::in_pool;
 use super::{EpochLog, Stop, TrainLog, check_members, next_targets};
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
@@ -17,9 +16,11 @@ use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 
-/// Models in a block, at most.
-const WIDTH: usize = 64;
+/// Models in a block, at most: the wider it is, the less it matters that each block reads the features of a batch anew, until its weights do not
+/// fit into the cache.
+const WIDEST: usize = 128;
 
 /// Blocks are as wide as whole vectors: columns to spare are trained on no row. It is also a line of the cache, and so how
 /// many columns of targets are read and written at a time.
@@ -30,6 +31,12 @@ const STRETCH: usize = 64;
 
 /// Rows that a thread gathers at a time.
 const GATHERED: usize = 64;
+
+/// Features of so many bytes are gathered for some batches at once: threads wait for each other after these, not after each batch.
+const GATHERED_BYTES: usize = 1 << 23;
+
+/// What a judge says of many models: a figure for each, the lower the better; none to record nothing.
+pub type ColumnFigures = Option<Vec<f64>>;
 
 /// The course of a training of many models.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,16 +65,20 @@ pub(super) fn fit(
     rows: &Rows,
     rules: &mut [&mut dyn TargetRule],
     loss: &dyn TrainingLoss,
-    judge: &mut dyn FnMut(usize, &LinearColumns) -> Option<Vec<f64>>,
+    judge: &mut dyn FnMut(usize, &LinearColumns) -> ControlFlow<(), ColumnFigures>,
 ) -> Result<ColumnsLog> {
     settings.check()?;
     let (mut order, left_out) = check(models, rows, rules)?;
     let mut rng = stream(seed, Stream::Shuffle);
     let batch_size = settings.batch_size.min(order.len());
-    let mut features = Array2::zeros((batch_size, rows.n_dense()));
+    let bytes_of_batch = batch_size * rows.n_dense() * size_of::<f32>();
+    let n_gathered =
+        batch_size * (GATHERED_BYTES / bytes_of_batch.max(1)).clamp(1, order.len().div_ceil(batch_size));
+    let mut features = Array2::zeros((n_gathered, rows.n_dense()));
+    let width = width_of_blocks(models.len());
     let mut blocks: Vec<Block> = models
-        .chunks(WIDTH)
-        .zip(left_out.chunks(WIDTH))
+        .chunks(width)
+        .zip(left_out.chunks(width))
         .map(|(models, left_out)| Block::new(models, left_out, rows, batch_size, settings))
         .collect();
     drop(left_out);
@@ -75,40 +86,41 @@ pub(super) fn fit(
     let mut best: Vec<Option<Best>> = vec![None; models.len()];
     let mut space = vec![Targets::zeros(rows.n_rows(), 2); VECTOR.min(models.len())];
     let mut step = 0;
+    let mut stopped = Stop::Finished;
 
     for epoch in 1..=settings.epochs {
-        let of_blocks = blocks.iter_mut().zip(rules.chunks_mut(WIDTH));
-        for ((block, rules), first_task) in of_blocks.zip((0..).step_by(WIDTH)) {
+        let of_blocks = blocks.iter_mut().zip(rules.chunks_mut(width));
+        for ((block, rules), first_task) in of_blocks.zip((0..).step_by(width)) {
             block.next_targets(rules, first_task, epoch - 1, &mut space)?;
             block.start_epoch();
         }
         order.shuffle(&mut rng);
-        for members in order.chunks(batch_size) {
-            step += 1;
-            let numbers = settings.step(step, 1.0 / members.len() as f64);
-            let mut features = features.slice_mut(s![..members.len(), ..]);
-            in_pool(|| {
-                let gather = |(to, members): (ArrayViewMut2<f32>, &[u32])| rows.gather_dense(members, to);
-                let learn = |block: &mut Block, features: &ArrayViewMut2<f32>| {
-                    block.learn(features.view(), members, loss, numbers, settings.clip_norm);
-                };
-                if rayon::current_num_threads() == 1 {
-                    gather((features.view_mut(), members));
-                    for block in &mut blocks {
-                        learn(block, &features);
-                    }
-                } else {
-                    let pieces = features.axis_chunks_iter_mut(Axis(0), GATHERED).into_par_iter();
-                    pieces.zip(members.par_chunks(GATHERED)).for_each(gather);
-                    blocks.par_iter_mut().for_each(|block| learn(block, &features));
+        for stretch in order.chunks(n_gathered) {
+            let mut features = features.slice_mut(s![..stretch.len(), ..]);
+            let pieces = features.axis_chunks_iter_mut(Axis(0), GATHERED).into_par_iter();
+            pieces.zip(stretch.par_chunks(GATHERED)).for_each(|(to, members)| rows.gather_dense(members, to));
+            let batches = stretch.chunks(batch_size).zip(features.axis_chunks_iter(Axis(0), batch_size));
+            let batches: Vec<Batch> = batches
+                .map(|(members, features)| {
+                    step += 1;
+                    Batch { members, features, step: settings.step(step, 1.0 / members.len() as f64) }
+                })
+                .collect();
+            blocks.par_iter_mut().for_each(|block| {
+                for batch in &batches {
+                    block.learn(batch, loss, settings.clip_norm);
                 }
             });
         }
-        for (block, first_task) in blocks.iter_mut().zip((0..).step_by(WIDTH)) {
+        for (block, first_task) in blocks.iter_mut().zip((0..).step_by(width)) {
             block.end_epoch(epoch);
             block.write_to(columns.values_mut().slice_mut(s![.., first_task..first_task + block.n_models()]));
         }
-        if let Some(figures) = judge(epoch, &columns) {
+        let ControlFlow::Continue(figures) = judge(epoch, &columns) else {
+            stopped = Stop::Caller;
+            break;
+        };
+        if let Some(figures) = figures {
             check_length("figures of the judge, one a model", models.len(), figures.len())?;
             let runs = blocks.iter().flat_map(|block| &block.ended).map(Option::is_none);
             for (task, (figure, runs)) in figures.into_iter().zip(runs).enumerate() {
@@ -122,8 +134,15 @@ pub(super) fn fit(
     for (task, model) in models.iter_mut().enumerate() {
         columns.write_to(task, model);
     }
-    let courses = blocks.into_iter().flat_map(Block::logs).collect();
+    let courses = blocks.into_iter().flat_map(|block| block.logs(stopped)).collect();
     Ok(ColumnsLog { logs: courses, best })
+}
+
+/// Models in a block, so that an even number of blocks are of nearly the same width, for threads to share. It does not depend on how many
+/// threads there are: the order in which products add up may depend on their width.
+fn width_of_blocks(n_models: usize) -> usize {
+    let n_blocks = n_models.div_ceil(WIDEST).next_multiple_of(2);
+    n_models.div_ceil(n_blocks).next_multiple_of(VECTOR)
 }
 
 /// The rows that any rule has a target for, in their order, and the rows that each rule leaves out; if all fits together.
@@ -164,6 +183,13 @@ fn check(
     }
     let order: Vec<u32> = (0..).zip(in_any).filter_map(|(row, is)| is.then_some(row)).collect();
     if order.is_empty() { Err(Error::NoTargets) } else { Ok((order, left_out)) }
+}
+
+/// Some rows, and the step that is made when they were seen.
+struct Batch<'b> {
+    members: &'b [u32],
+    features: ArrayView2<'b, f32>,
+    step: Step,
 }
 
 /// Some models, and all that training them needs. Matrices are by rows, `width` columns each.
@@ -323,14 +349,8 @@ impl Block {
     }
 
     /// One step of all models.
-    fn learn(
-        &mut self,
-        features: ArrayView2<f32>,
-        members: &[u32],
-        loss: &dyn TrainingLoss,
-        step: Step,
-        clip_norm: Option<f64>,
-    ) {
+    fn learn(&mut self, batch: &Batch, loss: &dyn TrainingLoss, clip_norm: Option<f64>) {
+        let &Batch { members, features, step } = batch;
         let (width, n_dense) = (self.width, self.n_dense);
         let (n_numbers, n_weights) = (members.len() * width, n_dense * width);
         let targets = &mut self.batch_targets[..n_numbers];
@@ -410,11 +430,12 @@ impl Block {
         }
     }
 
-    fn logs(self) -> impl Iterator<Item = TrainLog> {
-        self.epochs.into_iter().zip(self.ended).map(|(epochs, ended)| TrainLog {
+    /// The course of each model, in a training that stopped in this way.
+    fn logs(self, stopped: Stop) -> impl Iterator<Item = TrainLog> {
+        self.epochs.into_iter().zip(self.ended).map(move |(epochs, ended)| TrainLog {
             best: None,
             epochs,
-            stopped: if ended.is_some() { Stop::Diverged } else { Stop::Finished },
+            stopped: if ended.is_some() { Stop::Diverged } else { stopped },
         })
     }
 }

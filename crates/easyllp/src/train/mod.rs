@@ -8,7 +8,7 @@ mod lesson;
 mod minibatch;
 mod one_pass;
 
-pub use columns::{Best, ColumnsLog};
+pub use columns::{Best, ColumnFigures, ColumnsLog};
 pub use lesson::{Lesson, Way};
 
 use crate::bags::Bags;
@@ -369,13 +369,14 @@ impl Trainer {
     /// by model.
     ///
     /// After each epoch, `judge` is handed its number (from 1) and the models as they would be if training ended there.
-    /// It returns one figure a model, the lower the better, or `None` to record nothing. A model that runs away goes
-    /// back to its last good epoch and stays there, which its log says; the others go on.
+    /// It goes on with one figure a model, the lower the better, or with `None` to record nothing, or breaks training off.
+    /// A model that runs away goes back to its last good epoch and stays there, which its log says; the others go on.
     ///
     /// ```
     /// use easyllp::method::Event;
     /// use easyllp::{Adam, LinearModel, LossName, Optimizer, Rows, TargetRule, Trainer};
     /// use ndarray::array;
+    /// use std::ops::ControlFlow;
     ///
     /// let rows = Rows::dense(array![[0.9_f32], [0.1], [0.2], [0.8]])?;
     /// let mut rules = [Event::new(&[1, 0, 0, 1], 2)?, Event::new(&[0, 1, 1, 0], 2)?];
@@ -383,7 +384,7 @@ impl Trainer {
     /// let mut models = vec![LinearModel::for_rows(&rows, 2)?; 2];
     /// let trainer = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };
     /// let loss = LossName::Logistic.training()?;
-    /// trainer.fit_columns(&mut models, &rows, &mut rules, loss, &mut |_, _| None)?;
+    /// trainer.fit_columns(&mut models, &rows, &mut rules, loss, &mut |_, _| ControlFlow::Continue(None))?;
     /// assert!(models[0].weights()[[0, 0]] > 0.0 && models[1].weights()[[0, 0]] < 0.0);
     /// # Ok::<(), easyllp::Error>(())
     /// ```
@@ -393,7 +394,7 @@ impl Trainer {
         rows: &Rows,
         rules: &mut [&mut dyn TargetRule],
         loss: &dyn TrainingLoss,
-        judge: &mut dyn FnMut(usize, &LinearColumns) -> Option<Vec<f64>>,
+        judge: &mut dyn FnMut(usize, &LinearColumns) -> ControlFlow<(), ColumnFigures>,
     ) -> Result<ColumnsLog> {
         match &self.optimizer {
             Optimizer::Adam(settings) => columns::fit(settings, self.seed, models, rows, rules, loss, judge),

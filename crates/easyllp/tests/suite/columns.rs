@@ -9,6 +9,7 @@ use easyllp::{
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::ops::ControlFlow;
 
 const ROWS: usize = 1000;
 
@@ -77,7 +78,9 @@ fn fit(
     loss: LossName,
 ) -> Result<ColumnsLog> {
     let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| &mut **rule as _).collect();
-    trainer.fit_columns(models, rows, &mut rules, loss.training().unwrap(), &mut |_, _| None)
+    trainer.fit_columns(models, rows, &mut rules, loss.training().unwrap(), &mut |_, _| {
+        ControlFlow::Continue(None)
+    })
 }
 
 /// The largest difference of weights, as a share of the largest weight.
@@ -118,17 +121,35 @@ fn models_come_to_what_each_alone_comes_to() {
     }
 }
 
+/// So many features that those of all batches are not gathered at once.
+#[test]
+fn batches_of_many_features_come_to_the_same() {
+    let (few, labels) = data();
+    let few = few.batch(0..100).dense.to_owned();
+    let rows =
+        Rows::dense(Array2::from_shape_fn((100, 60_000), |(row, place)| few[[row, place % 5]])).unwrap();
+    let trainer = adam(|adam| (adam.batch_size, adam.epochs, adam.learning_rate) = (16, 2, 1e-5));
+    let loss = LossName::Logistic;
+    let mut rule = Event::new(&labels[0][..100], 2).unwrap();
+    let mut alone = models(1, &rows).swap_remove(0);
+    trainer.fit(&mut alone, &rows, &mut rule, loss.training().unwrap()).unwrap();
+    let mut in_columns = models(1, &rows);
+    fit(&trainer, &mut in_columns, &rows, &mut [Box::new(rule)], loss).unwrap();
+    let difference = difference(&alone, &in_columns[0]);
+    assert!(difference <= 1e-5, "{difference}");
+}
+
 #[test]
 fn threads_change_no_byte() {
     let (rows, labels) = data();
     let baggings = three_baggings(&labels);
     // More than two blocks of models.
-    let n_models = 21 * 7;
+    let n_models = 43 * 7;
     for change in [|_: &mut Adam| {}, |adam: &mut Adam| adam.clip_norm = Some(0.1)] {
         let [one, two, three] = [1, 2, 3].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let mut rules: Vec<_> = (0..21).flat_map(|_| rules(&labels, &baggings)).collect();
+                let mut rules: Vec<_> = (0..43).flat_map(|_| rules(&labels, &baggings)).collect();
                 let mut rules: Vec<&mut dyn TargetRule> =
                     rules.iter_mut().map(|rule| &mut **rule as _).collect();
                 let mut models = models(n_models, &rows);
@@ -136,7 +157,7 @@ fn threads_change_no_byte() {
                 let mut scores = Vec::new();
                 let mut judge = |_, columns: &LinearColumns| {
                     scores.push(columns.scores(&rows).unwrap());
-                    None
+                    ControlFlow::Continue(None)
                 };
                 let log = adam(change).fit_columns(&mut models, &rows, &mut rules, loss, &mut judge).unwrap();
                 (models, log, scores)
@@ -258,7 +279,7 @@ fn each_model_is_kept_at_its_best() {
             LossName::Logistic.training().unwrap(),
             &mut |epoch, models| {
                 seen.push(models.clone());
-                (epoch != 4).then(|| figures[epoch - 1].to_vec())
+                ControlFlow::Continue((epoch != 4).then(|| figures[epoch - 1].to_vec()))
             },
         )
         .unwrap();
@@ -284,13 +305,35 @@ fn each_model_is_kept_at_its_best() {
 }
 
 #[test]
+fn a_judge_breaks_training_off() {
+    let (rows, labels) = data();
+    let train = |epochs, last| {
+        let mut rule = Event::new(&labels[0], 2).unwrap();
+        let mut trained = models(1, &rows);
+        let loss = LossName::Logistic.training().unwrap();
+        let mut judge = |epoch, _: &LinearColumns| {
+            if epoch == last { ControlFlow::Break(()) } else { ControlFlow::Continue(None) }
+        };
+        let log = adam(|adam| adam.epochs = epochs)
+            .fit_columns(&mut trained, &rows, &mut [&mut rule], loss, &mut judge)
+            .unwrap();
+        (trained, log.logs[0].epochs.clone(), log.logs[0].stopped)
+    };
+    let (whole, of_whole, finished) = train(2, 0);
+    let (broken_off, of_broken_off, stopped) = train(4, 2);
+    assert_eq!((whole, of_whole), (broken_off, of_broken_off));
+    assert_eq!((finished, stopped), (Stop::Finished, Stop::Caller));
+}
+
+#[test]
 fn refuses_what_does_not_fit_together() {
     let (rows, labels) = data();
     let refused = |models: &mut [LinearModel], rows: &Rows, labels: &[&[u32]], n_classes| {
         let mut rules: Vec<_> = labels.iter().map(|labels| Event::new(labels, n_classes).unwrap()).collect();
         let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| rule as _).collect();
         let loss = LossName::Logistic.training().unwrap();
-        adam(|_| {}).fit_columns(models, rows, &mut rules, loss, &mut |_, _| Some(vec![0.0])).unwrap_err()
+        let mut judge = |_: usize, _: &LinearColumns| ControlFlow::Continue(Some(vec![0.0]));
+        adam(|_| {}).fit_columns(models, rows, &mut rules, loss, &mut judge).unwrap_err()
     };
     let both: [&[u32]; 2] = [&labels[0], &labels[1]];
     let of_task = |task, what, expected, got| Error::Task {
@@ -319,7 +362,7 @@ fn refuses_what_does_not_fit_together() {
         &rows,
         &mut [&mut Event::new(&labels[0], 2).unwrap()],
         LossName::Logistic.training().unwrap(),
-        &mut |_, _| None,
+        &mut |_, _| ControlFlow::Continue(None),
     );
     assert_eq!(trained.unwrap_err(), Error::ColumnsWithoutAdam);
 }

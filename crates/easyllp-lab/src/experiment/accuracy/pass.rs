@@ -1,6 +1,6 @@
 //! Linear models of many tasks, replicas and methods as columns of one matrix, in one pass over the rows.
 
-use super::{Course, HeldOut, Setting, Task};
+use super::{Accuracy, Course, HeldOut, Setting, Task};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
@@ -8,15 +8,16 @@ use easyllp::method::{EasyLlp, MeanMap, Naive};
 use easyllp::{LinearColumns, LinearModel, Link, LossName, MethodName, Model, TargetRule};
 use ndarray::{Axis, s};
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Models in a pass, at most.
 const COLUMNS: usize = 256;
 
 /// Whether a method's models can be columns of a matrix: linear ones over numbers, told a target for each row.
-pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
+pub(super) fn suits(accuracy: &Accuracy, method: MethodName) -> bool {
     let by_rows = [MethodName::Event, MethodName::EasyLlp, MethodName::Naive, MethodName::MeanMap];
-    setting.is_linear() && !setting.accuracy.rebag && by_rows.contains(&method)
+    accuracy.is_linear_over_numbers() && !accuracy.rebag && by_rows.contains(&method)
 }
 
 /// Some replicas of all tasks, by some methods, in bags of one size.
@@ -78,15 +79,14 @@ impl<'d> Pass<'d> {
     fn train(&self, tell: &Tell) -> Result<Option<Vec<Point>>> {
         let Self { setting, methods, size, replicas } = self;
         let data = setting.data;
-        let mut dealt = Vec::new();
-        for &replica in replicas {
+        let deal = |&replica: &u32| {
             let partition = setting.partition(replica, *size)?;
-            for task in &setting.tasks {
-                dealt.push((replica, task, setting.deal(&partition, task, replica)?));
-            }
-        }
+            let of_task = |task| Ok((replica, task, setting.deal(&partition, task, replica)?));
+            setting.tasks.iter().map(of_task).collect()
+        };
+        let dealt: Vec<Vec<_>> = replicas.par_iter().map(deal).collect::<Result<_>>()?;
         let (mut columns, mut rules, mut models) = (Vec::new(), Vec::new(), Vec::new());
-        for (replica, task, (bags, held_out)) in &dealt {
+        for (replica, task, (bags, held_out)) in dealt.iter().flatten() {
             for &method in methods {
                 columns.push(Column { replica: *replica, task, method, held_out: held_out.as_ref() });
                 rules.push(match method {
@@ -106,9 +106,9 @@ impl<'d> Pass<'d> {
         let loss = LossName::Logistic.training()?;
         let mut judge = |_: usize, models: &LinearColumns| {
             let judged = self.judge(models, &columns, &mut courses, loss.link());
-            failed = failed.take().or(judged.err());
-            is_over |= tell((data.train.n_rows() * columns.len()) as u64).is_break();
-            None
+            failed = judged.err();
+            is_over = tell((data.train.n_rows() * columns.len()) as u64).is_break();
+            if is_over || failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(None) }
         };
         let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| &mut **rule as _).collect();
         let seed = setting.seed_of(&format!("{size} rows, {replicas:?}"));
