@@ -8,24 +8,18 @@ mod config;
 mod data;
 mod diagnosis;
 mod figures;
+mod interrupt;
 mod method;
 mod output;
 mod progress;
 
 use args::{Args, Command};
 use clap::Parser;
+use interrupt::{INTERRUPTED, Interrupted};
 use std::process::ExitCode;
 
-/// What a shell reports of a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
-
 fn main() -> ExitCode {
-    // Without a handler an interrupt still ends the program; what is half-written then stays under a hidden name.
-    let _ = ctrlc::set_handler(|| {
-        easyllp::abandon_unfinished_files();
-        eprintln!("\neasyllp: interrupted");
-        std::process::exit(INTERRUPTED);
-    });
+    interrupt::listen();
     let arguments = config::with_config(std::env::args_os().collect());
     let args = arguments.and_then(|arguments| Ok(Args::try_parse_from(arguments)?));
     let done = args.and_then(|args| match &args.command {
@@ -50,7 +44,7 @@ fn main() -> ExitCode {
                 return output::usage(usage);
             }
             eprintln!("easyllp: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<Interrupted>() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -119,10 +119,35 @@ fn a_budget_of_nothing_begins_nothing_and_mistakes_are_told() {
     assert!(code == Some(1) && message.contains("odd describes no experiment: `sizes`"), "{message}");
     let (code, message) = refused(&["mnist-linear", "--data", "empty", "--out", "r"]);
     assert!(
-        code == Some(1) && message.contains("mnist is not in empty: `easyllp datasets get mnist`"),
+        code == Some(1)
+            && message.contains("mnist is not in empty: `easyllp datasets get mnist --dir empty`"),
         "{message}"
     );
     assert!(!folder.path().join("r/index.html").exists());
+}
+
+/// Ctrl-C shows what is done, and the rest is done when it is started again.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_a_page_of_what_is_done() {
+    let folder = folder();
+    // Cells of a moment, and two of minutes.
+    let long = ERM.replace("[50, 100]", "[50, 100000]").replace("samples = 20", "samples = 400");
+    fs::write(folder.path().join("own-erm.toml"), long).unwrap();
+    let mut run = reproduce(folder.path(), "r", &["--threads", "1"]);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_begun = || folder.path().join("r/own-erm.json").exists();
+    while !is_begun() && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    let output = run.wait_with_output().unwrap();
+    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(told.contains("own-erm: ") && told.contains("index.html"), "{told}");
+    assert!(said.contains("once more ends it at once") && said.ends_with("easyllp: interrupted\n"), "{said}");
+    let page = fs::read_to_string(folder.path().join("r/index.html")).unwrap();
+    assert!(page.contains("own-erm.csv") && page.contains("cells so far"), "{page}");
 }
 
 #[test]
@@ -134,8 +159,8 @@ fn experiments_without_data_are_left_out_and_named_in_the_end() {
     assert_eq!(output.status.code(), Some(1));
     assert!(told.contains("own-erm: 4 of 4 cells") && told.ends_with("index.html\n"), "{told}");
     let expected = [
-        "left out mnist-linear, mnist-cnn: mnist is not in empty: `easyllp datasets get mnist` brings it there",
-        "left out cifar-cnn: cifar10 is not in empty: `easyllp datasets get cifar10` brings it there",
+        "left out mnist-linear, mnist-cnn: mnist is not in empty: `easyllp datasets get mnist --dir empty` brings it there",
+        "left out cifar-cnn: cifar10 is not in empty: `easyllp datasets get cifar10 --dir empty` brings it there",
     ];
     assert!(expected.iter().all(|line| refused.contains(line)), "{refused}");
     // What comes along with no program stays on the page when others are run.

@@ -73,6 +73,11 @@ impl DatasetName {
         }
     }
 
+    /// Whether its rows have fields of categories beside numbers.
+    pub(crate) fn has_fields(self) -> bool {
+        matches!(self, Self::Adult | Self::SyntheticCtr | Self::Criteo)
+    }
+
     /// What its results are kept under: another word when the data have changed.
     fn kept_as(self) -> &'static str {
         match self {
@@ -387,9 +392,20 @@ mod tests {
     }
 
     #[test]
+    fn it_is_known_beforehand_which_rows_have_fields() {
+        for name in [DatasetName::Optdigits, DatasetName::Adult, DatasetName::SyntheticCtr] {
+            let data = load(name, Path::new("nowhere")).unwrap();
+            assert_eq!(name.has_fields(), data.train.n_fields() > 0, "{}", name.as_str());
+        }
+    }
+
+    #[test]
     fn what_is_not_there_is_told_how_to_get() {
         let refused = load(DatasetName::Mnist, Path::new("nowhere")).err().unwrap().to_string();
-        assert_eq!(refused, "mnist is not in nowhere: `easyllp datasets get mnist` brings it there");
+        assert_eq!(
+            refused,
+            "mnist is not in nowhere: `easyllp datasets get mnist --dir nowhere` brings it there"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What can go wrong.
 
-use std::path::PathBuf;
+use crate::data::default_folder;
+use std::path::{Path, PathBuf};
 
 /// Why an experiment could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,7 @@ pub enum Error {
         reason: String,
     },
     /// A data set that is not on this machine.
-    #[error("{dataset} is not in {folder}: `easyllp datasets get {dataset}` brings it there", folder = folder.display())]
+    #[error("{dataset} is not in {}: `easyllp datasets get {dataset}{}` brings it there", folder.display(), into(folder))]
     NoData {
         /// Which one.
         dataset: &'static str,
@@ -57,6 +58,16 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// Parts of an experiment that could not be done.
+    #[error("{failed} of its cells failed, the first of them `{key}`: {error}")]
+    Cells {
+        /// How many.
+        failed: usize,
+        /// Which was the first.
+        key: String,
+        /// Why it failed.
+        error: Box<Error>,
+    },
     /// A line that does not belong into its file.
     #[error("{path} is not what it should be: line {line} is `{text}`", path = path.display())]
     BadLine {
@@ -67,6 +78,11 @@ pub enum Error {
         /// What is there.
         text: String,
     },
+}
+
+/// What to add to a command that fetches data, so that it comes into this folder.
+fn into(folder: &Path) -> String {
+    if folder == default_folder() { String::new() } else { format!(" --dir {}", folder.display()) }
 }
 
 /// What experiments return.

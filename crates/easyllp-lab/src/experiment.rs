@@ -10,7 +10,7 @@ mod tracking;
 mod variance;
 
 pub use accuracy::Accuracy;
-pub(crate) use accuracy::MEASURES;
+pub(crate) use accuracy::{ALL, MEASURES};
 pub use erm::Erm;
 pub(crate) use population::IN_WORDS as POPULATION;
 pub use sgd::Sgd;
@@ -20,7 +20,7 @@ pub use variance::Variance;
 use crate::data::{self, Data, DatasetName};
 use crate::error::{Error, Result};
 use crate::runner::Cell;
-use easyllp::{MethodName, ModelName};
+use easyllp::ModelName;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -38,6 +38,19 @@ pub enum Kind {
     Sgd(Sgd),
     /// Empirical risk minimisation: excess risk.
     Erm(Erm),
+}
+
+impl Kind {
+    /// Refuses what cannot be done.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Accuracy(accuracy) => accuracy.check(),
+            Self::Variance(variance) => variance.check(),
+            Self::Tracking(tracking) => tracking.check(),
+            Self::Sgd(sgd) => sgd.check(),
+            Self::Erm(erm) => erm.check(),
+        }
+    }
 }
 
 /// An experiment with its name.
@@ -89,14 +102,7 @@ impl Experiment {
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let bad = |reason: String| Error::Description { name: name.into(), reason };
         let kind: Kind = toml::from_str(text).map_err(|error| bad(error.to_string().trim().into()))?;
-        match &kind {
-            Kind::Accuracy(accuracy) => accuracy.check(),
-            Kind::Variance(variance) => variance.check(),
-            Kind::Tracking(tracking) => tracking.check(),
-            Kind::Sgd(sgd) => sgd.check(),
-            Kind::Erm(erm) => erm.check(),
-        }
-        .map_err(bad)?;
+        kind.check().map_err(bad)?;
         Ok(Self { name: name.into(), kind })
     }
 
@@ -190,23 +196,12 @@ fn check_sizes_and_bags(sizes: &[usize], bags: &[usize]) -> Result<(), String> {
     ])
 }
 
-/// Whether a method judges whole bags, so that batches are made of them.
-pub(crate) fn learns_from_whole_bags(method: MethodName) -> bool {
-    let by_bags = [
-        MethodName::LabelGeneration,
-        MethodName::ProportionMatching,
-        MethodName::DebiasedSquare,
-        MethodName::CountLikelihood,
-    ];
-    by_bags.contains(&method)
-}
-
 /// A model by its layers, not by the name of a network, which may have others one day: what was found depends on them.
 fn written_out(model: &str) -> String {
     model.parse::<ModelName>().expect("an experiment is checked when it is read").to_string()
 }
 
-/// A seed of its own for each part of an experiment: the same whatever else is run.
+/// A seed of its own for each part of an experiment: the same whatever other parts are run.
 fn seed_of(seed: u64, part: &str) -> u64 {
     // FNV-1a: short, and the same for ever.
     let bytes = seed.to_le_bytes().into_iter().chain(part.bytes());

@@ -93,13 +93,18 @@ fn origin(shown: &Shown) -> String {
 /// How often trainings were repeated. Where samples are what is repeated, the protocol has told how many there are.
 fn repeated(kind: &Kind, points: &[Point]) -> String {
     match kind {
-        Kind::Accuracy(_) | Kind::Tracking(_) => format!("; replicas: {}", replicas(points).join(", ")),
+        Kind::Accuracy(accuracy) => {
+            let sizes: Vec<f64> = accuracy.bag_sizes.iter().map(|&size| size as f64).collect();
+            format!("; replicas: {}", replicas(points, &sizes).join(", "))
+        }
+        Kind::Tracking(_) => format!("; replicas: {}", replicas(points, &[]).join(", ")),
         Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => String::new(),
     }
 }
 
-/// How many replicas each series has: the fewest at any place, and the most if they differ.
-fn replicas(points: &[Point]) -> Vec<String> {
+/// How many replicas each series has: the fewest at any place, and the most if they differ. A series that is along an axis at all is
+/// expected at all of these places; row labels are of bags of one.
+fn replicas(points: &[Point], places: &[f64]) -> Vec<String> {
     let mut series: Vec<&str> = Vec::new();
     let mut found: BTreeMap<(&str, &str, u64), BTreeSet<u32>> = BTreeMap::new();
     for point in points {
@@ -109,8 +114,10 @@ fn replicas(points: &[Point]) -> Vec<String> {
         found.entry((&point.series, &point.panel, point.x.to_bits())).or_default().insert(point.replica);
     }
     let of_series = |series: &str| {
-        let counts =
-            || found.iter().filter(|((of, ..), _)| *of == series).map(|(_, replicas)| replicas.len());
+        let own = || found.iter().filter(|((of, ..), _)| *of == series);
+        let is_at = |place: &f64| own().any(|((_, _, x), _)| *x == place.to_bits());
+        let is_missing = places.iter().any(is_at) && !places.iter().all(is_at);
+        let counts = || own().map(|(_, replicas)| replicas.len()).chain(is_missing.then_some(0));
         match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
             (least, most) if least == most => format!("{series} {most}"),
             (least, most) => format!("{series} {least} to {most}"),
@@ -196,6 +203,9 @@ mod tests {
             point("a", 1.0, 7),
             point("a", 1.0, 7),
         ];
-        assert_eq!(replicas(&points), ["b 1 to 2", "a 1"]);
+        assert_eq!(replicas(&points, &[]), ["b 1 to 2", "a 1"]);
+        assert_eq!(replicas(&points, &[1.0, 2.0]), ["b 1 to 2", "a 0 to 1"]);
+        // As row labels are, where no bag is of one.
+        assert_eq!(replicas(&points[3..], &[2.0]), ["a 1"]);
     }
 }

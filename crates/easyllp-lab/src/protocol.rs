@@ -1,6 +1,6 @@
 //! REPORT: how an experiment was made, in the sentences that stand under its headline.
 
-use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance, learns_from_whole_bags};
+use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance};
 use easyllp::MethodName;
 
 /// What one must know to read its figures.
@@ -66,8 +66,15 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
             "easyllp is the centred form. {CENTRED}; only a last bag of the rows that are left over may be smaller."
         ));
     }
+    if accuracy.shares_passes() {
+        sentences.push(
+            "Linear models that are told a target for each row are trained in passes that tasks, methods and replicas share: all see the same batches, and \
+             each learns from those of their rows that are not held out of it."
+                .into(),
+        );
+    }
     let largest = accuracy.bag_sizes.iter().max().expect("checked");
-    if largest > batch_size && accuracy.methods.iter().any(|&method| learns_from_whole_bags(method)) {
+    if largest > batch_size && accuracy.methods.iter().any(|method| method.judges_bags()) {
         sentences.push(format!(
             "For methods that learn from whole bags, such as label generation, a batch holds at least one whole bag: with more than {batch_size} \
              rows in a bag a round has fewer steps."
@@ -98,7 +105,8 @@ fn of_tracking(tracking: &Tracking) -> String {
     format!(
         "{} rounds of Adam by the centred form, on bags dealt anew in every round. After each round the model, with averaged weights, scores all \
          rows to train on. The true loss is that of their labels; the estimates come from bags of {} rows that are dealt for them alone, not from \
-         those that the round was trained on: from bags is the paper's form with the share of positives in these bags for p, from bags centred the centred form. {CENTRED}. {BANDS}",
+         those that the round was trained on: from bags is the paper's form with the share of positives in these bags for p, from bags centred the centred form, \
+         too near to it to be drawn. {CENTRED}. {BANDS}",
         tracking.epochs, tracking.bag_size
     )
 }
@@ -150,6 +158,7 @@ mod tests {
         let other = protocol(&Experiment::parse("e", text).unwrap().kind);
         assert!(other.contains("with more than 256 rows in a bag a round has fewer steps"), "{other}");
         assert!(other.contains("means over ten tasks") && !other.contains("centred"), "{other}");
+        assert!(usual.contains("passes that tasks, methods and replicas share") && !other.contains("passes"));
         assert!(of("held-out = 0.0").contains("No bag is held out"));
         assert!(of("rebag = true").contains("dealt anew") && !usual.contains("dealt anew"));
     }

@@ -46,9 +46,10 @@ impl Record {
         Self { seed, done, empty, cells, made, description: experiment.kind.clone() }
     }
 
-    /// The record of the experiment of this name; none if there is none that can be read.
+    /// The record of the experiment of this name; none if there is none that can be read, or what it describes is none.
     pub(crate) fn read(folder: &Path, name: &str) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(path(folder, name)).ok()?).ok()
+        let record: Self = serde_json::from_slice(&std::fs::read(path(folder, name)).ok()?).ok()?;
+        record.description.check().is_ok().then_some(record)
     }
 
     pub(crate) fn write(&self, folder: &Path, name: &str) -> Result<()> {
@@ -111,6 +112,10 @@ mod tests {
         assert!(Record::names(folder.path()).contains(&"mnist-cnn-rebag".into()));
         std::fs::write(path(folder.path(), "erm"), "{}").unwrap();
         assert_eq!(Record::read(folder.path(), "erm"), None);
+        let sgd = std::fs::read_to_string(path(folder.path(), "sgd")).unwrap();
+        let without_passes = sgd.replace("\"passes\": ", "\"passes\": 0, \"was\": ");
+        std::fs::write(path(folder.path(), "sgd"), without_passes).unwrap();
+        assert_eq!(Record::read(folder.path(), "sgd"), None);
         assert_eq!(Record::read(folder.path(), "nothing"), None);
     }
 }

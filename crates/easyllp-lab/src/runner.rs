@@ -60,12 +60,12 @@ pub struct Outcome {
     pub cells: usize,
 }
 
-/// What a run came to before a cell failed.
+/// What a run came to in which cells failed.
 #[derive(Debug)]
 pub struct Failure {
     /// What is done all the same.
     pub outcome: Outcome,
-    /// Why the cell failed.
+    /// What failed, and why.
     pub error: Error,
 }
 
@@ -94,7 +94,7 @@ fn in_journal(cells: &[Cell], journal: &Journal) -> Vec<Option<Vec<Point>>> {
 
 /// Works through the cells: wide ones in turn, then the others side by side, one thread each. `watch` is told how far it is, and may break
 /// it off. With a budget, time goes first to cells whose bands are widest, be they wide cells or not, and no cell is begun when it is over.
-/// A cell that fails ends the run; those that are done count.
+/// Cells that fail are told of in the end; the others are done all the same. Only a journal that takes nothing ends the run.
 pub fn run(
     cells: &[Cell],
     journal: &Journal,
@@ -115,6 +115,7 @@ pub fn run(
             found,
             new: 0,
             cost: 0.0,
+            failed: 0,
             error: None,
         }),
     };
@@ -125,12 +126,14 @@ pub fn run(
         }
         course.side_by_side();
     }
-    let State { found, new, error, .. } = course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let State { found, new, failed: n_failed, error, .. } =
+        course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let outcome = Outcome::of(found, new);
-    match error {
-        None => Ok(outcome),
-        Some(error) => Err(Box::new(Failure { outcome, error })),
+    let Some(mut error) = error else { return Ok(outcome) };
+    if let Error::Cells { failed, .. } = &mut error {
+        *failed = n_failed;
     }
+    Err(Box::new(Failure { outcome, error }))
 }
 
 struct Course<'a> {
@@ -151,6 +154,8 @@ struct State {
     /// Cells that this run has done, and their cost.
     new: usize,
     cost: f64,
+    /// Cells that failed, and the first of their errors or that of the journal.
+    failed: usize,
     error: Option<Error>,
 }
 
@@ -216,12 +221,12 @@ impl Course<'_> {
             }
             told
         };
-        let found = (self.cells[cell].work)(&tell).and_then(|found| {
-            if let Some(points) = &found {
-                self.journal.put(&self.cells[cell].key, to_csv(points).as_bytes())?;
-            }
-            Ok(found)
-        });
+        let key = &self.cells[cell].key;
+        let found = (self.cells[cell].work)(&tell);
+        let kept = match &found {
+            Ok(Some(points)) => self.journal.put(key, to_csv(points).as_bytes()),
+            _ => Ok(()),
+        };
         let mut state = self.state();
         match found {
             Ok(Some(points)) => {
@@ -234,9 +239,15 @@ impl Course<'_> {
             }
             Ok(None) => {}
             Err(error) => {
-                self.is_over.store(true, Ordering::Relaxed);
-                state.error.get_or_insert(error);
+                state.failed += 1;
+                let (key, error) = (key.clone(), Box::new(error));
+                state.error.get_or_insert(Error::Cells { failed: 1, key, error });
             }
+        }
+        if let Err(error) = kept {
+            // What comes after it would be lost as well.
+            self.is_over.store(true, Ordering::Relaxed);
+            state.error = Some(error.into());
         }
     }
 
@@ -363,6 +374,7 @@ mod tests {
                 found: found.collect(),
                 new: 0,
                 cost: 0.0,
+                failed: 0,
                 error: None,
             }
         };
@@ -454,17 +466,31 @@ mod tests {
     }
 
     #[test]
-    fn an_error_ends_the_run_and_keeps_what_is_done() {
+    fn what_fails_does_not_keep_others_from_being_done() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         let asked = AtomicUsize::new(0);
         let mut cells = cells(&asked, [1.0; 3], 2);
-        cells[3].work = Box::new(|_| Err(easyllp::Error::NoRows.into()));
+        for failing in [0, 3] {
+            cells[failing].work = Box::new(|_| Err(easyllp::Error::NoRows.into()));
+        }
         let failure = run(&cells, &journal, None, &go_on).unwrap_err();
-        assert!(matches!(failure.error, Error::Library(easyllp::Error::NoRows)));
-        assert!(journal.get("0, 1").is_some() && journal.get("0, 2").is_none());
-        // Wide cells come first, and the second of them failed.
+        let told = failure.error.to_string();
+        assert!(told.starts_with("2 of its cells failed, the first of them `0, 1`: "), "{told}");
+        assert!(journal.get("0, 1").is_none() && journal.get("2, 2").is_some());
         let Outcome { points, done, new, cells, .. } = failure.outcome;
-        assert_eq!((points.len(), done, new, cells), (1, 1, 1, 6));
+        assert_eq!((points.len(), done, new, cells), (4, 4, 4, 6));
+    }
+
+    #[test]
+    fn a_journal_that_takes_nothing_ends_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        std::fs::remove_dir(folder.path()).unwrap();
+        let asked = AtomicUsize::new(0);
+        let failure = run(&cells(&asked, [1.0; 3], 2), &journal, None, &go_on).unwrap_err();
+        assert!(matches!(failure.error, Error::Library(_)), "{}", failure.error);
+        // A single wide one.
+        assert_eq!(asked.into_inner(), 1);
     }
 }

@@ -45,6 +45,17 @@ impl Study {
         Ok(Journal::open(&self.out.join("journal"))?)
     }
 
+    /// Whether an experiment has cells that are not done, and the data that they need.
+    pub fn has_work(&self, experiment: &Experiment) -> bool {
+        let is_open = || -> Result<bool> {
+            let data = experiment.load(&self.data)?;
+            let earlier = kept(&experiment.cells(data.as_ref(), self.seed)?, &self.journal()?);
+            Ok(earlier.done < earlier.cells)
+        };
+        // What cannot even begin takes no time.
+        is_open().unwrap_or(false)
+    }
+
     /// Makes an experiment, or goes on with it, in at most so much time, or all that it needs; writes its CSV, its record and its pictures
     /// from what is done, even if a cell failed.
     pub fn run(
@@ -62,8 +73,9 @@ impl Study {
             .and_then(|kept| kept.made);
         let earlier = kept(&cells, &journal);
         if earlier.done < earlier.cells {
-            // Before the first cell: a run that is killed after its last one has no time left to say who made it.
-            self.note(experiment, &earlier, Some(self.made()))?;
+            // Before the first cell: a run that is killed after its last one has no time left to say who made it, and what other runs found must
+            // not be taken for its own.
+            self.write(experiment, &earlier, Some(self.made()))?;
         }
         let before = seconds(&journal, &experiment.name, self.seed);
         let note_time = || {
@@ -99,10 +111,6 @@ impl Study {
         Made::here(&self.command)
     }
 
-    fn note(&self, experiment: &Experiment, outcome: &Outcome, made: Option<Made>) -> Result<()> {
-        Record::new(experiment, self.seed, outcome, made).write(&self.out, &experiment.name)
-    }
-
     fn write(&self, experiment: &Experiment, outcome: &Outcome, made: Option<Made>) -> Result<()> {
         let name = &experiment.name;
         write_whole(&self.csv(name), to_csv(&outcome.points).as_bytes())?;
@@ -110,7 +118,7 @@ impl Study {
             let path = self.out.join(format!("{name}-{}.svg", figure.name));
             write_whole(&path, figure.svg(experiment).as_bytes())?;
         }
-        self.note(experiment, outcome, made)
+        Record::new(experiment, self.seed, outcome, made).write(&self.out, name)
     }
 
     fn csv(&self, name: &str) -> PathBuf {

@@ -49,13 +49,16 @@ pub struct Line {
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// A line within its band, with a dot at each point.
+    /// A line within its band, with a dot at each point unless there are many.
     Band,
     /// Dots with what they reach; for measurements beside a curve.
     Dots,
     /// A dashed curve: what theory says, in the colour of the dots before it, if there are any.
     Theory,
 }
+
+/// A line of more points has no dots: they would hide it, and what is behind it.
+const MARKED: usize = 48;
 
 /// Colours that are told apart by those who see few of them; after these they begin anew.
 const N_COLOURS: usize = 8;
@@ -141,7 +144,9 @@ impl LineChart {
                 Style::Band => {
                     plot.band(&format!("spread {colour}"), &band);
                     plot.line(&class, points());
-                    points().for_each(|point| plot.dot(&format!("mark {colour}"), point, 2.2));
+                    if line.points.len() <= MARKED {
+                        points().for_each(|point| plot.dot(&format!("mark {colour}"), point, 2.2));
+                    }
                 }
                 Style::Dots => {
                     for (x, low, high) in band {
@@ -215,6 +220,16 @@ mod tests {
         for drawing in [chart.figure(), chart.svg()] {
             assert!(drawing.contains("a &lt; b") && !drawing.contains("NaN"), "{drawing}");
         }
+    }
+
+    #[test]
+    fn dots_do_not_hide_a_line_of_many_points() {
+        let dots = |n_points: u8| {
+            let points = (1..=n_points).map(|place| (f64::from(place), 1.0, 0.1)).collect();
+            let line = Line { name: "a".into(), style: Style::Band, points };
+            chart(vec![line]).svg().matches("<circle").count()
+        };
+        assert_eq!((dots(20), dots(200)), (20, 0));
     }
 
     #[test]

@@ -78,7 +78,9 @@ def make_page(easyllp, folder):
 class Links(html.parser.HTMLParser):
     """Every address in a page."""
 
-    found = []
+    def __init__(self):
+        super().__init__()
+        self.found = []
 
     def handle_starttag(self, tag, attributes):
         self.found += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]

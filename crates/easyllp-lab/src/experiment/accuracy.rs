@@ -15,6 +15,7 @@ use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use by_bag::ByBag;
 use easyllp::bagging::{self, Sizes};
+use easyllp::method::Serves;
 use easyllp::{
     Adam, Bags, Link, MethodName, ModelName, Optimizer, Partition, Predictions, Progress, Trainer, metrics,
 };
@@ -75,7 +76,7 @@ fn usual_batch() -> usize {
 }
 
 /// The picture of the mean over all classes against the rest.
-const ALL: &str = "one vs all";
+pub(crate) const ALL: &str = "one vs all";
 
 /// Measures, in the order of [`Course::figures`].
 pub(crate) const MEASURES: [&str; 3] = ["best round", "last round", "chosen round"];
@@ -84,7 +85,14 @@ impl Accuracy {
     pub(super) fn check(&self) -> Result<(), String> {
         let knows_rebag = |method: &MethodName| Self::knows_rebag(*method);
         self.model.parse::<ModelName>().map_err(|error| error.to_string())?;
+        if let Some(method) = self.methods.iter().find(|method| !self.serves(**method)) {
+            return Err(format!("{} does not train {}", method.as_str(), self.model));
+        }
         check_all(&[
+            (
+                "easyllp-sgd makes one pass, not rounds: see the experiment sgd",
+                !self.methods.contains(&MethodName::EasyLlpSgd),
+            ),
             ("`tasks` must name one", !self.tasks.is_empty()),
             ("`methods` must name one", !self.methods.is_empty()),
             (
@@ -105,6 +113,23 @@ impl Accuracy {
                 !self.rebag || self.methods.iter().all(knows_rebag),
             ),
         ])
+    }
+
+    /// Whether a method knows this model.
+    fn serves(&self, method: MethodName) -> bool {
+        match method.about().models {
+            Serves::Any | Serves::LogOdds => true,
+            Serves::LinearLogOdds | Serves::LinearConvex => self.model == "linear",
+        }
+    }
+
+    fn is_linear_over_numbers(&self) -> bool {
+        self.model == "linear" && !self.dataset.has_fields()
+    }
+
+    /// Whether some of its models are trained in passes that they share.
+    pub(crate) fn shares_passes(&self) -> bool {
+        self.methods.iter().any(|&method| pass::suits(self, method))
     }
 
     /// Whether a task is one of those that are shown by their mean: one class against the rest, where all were asked for.
@@ -143,7 +168,7 @@ impl Accuracy {
         let setting =
             Arc::new(Setting { accuracy: self.clone(), data, tasks: data.tasks(&self.tasks)?, seed });
         let (in_passes, others): (Vec<MethodName>, Vec<MethodName>) =
-            self.methods.iter().partition(|&&method| pass::suits(&setting, method));
+            self.methods.iter().partition(|&&method| pass::suits(self, method));
         let mut cells = Pass::all(&setting, &in_passes);
         for replica in 1..=self.replicas {
             for &method in &others {
@@ -190,11 +215,6 @@ impl Setting<'_> {
     fn tasks_named(&self) -> String {
         let names: Vec<&str> = self.tasks.iter().map(|task| task.name.as_str()).collect();
         names.join(" + ")
-    }
-
-    /// Whether models are linear over numbers alone.
-    fn is_linear(&self) -> bool {
-        self.accuracy.model == "linear" && self.data.train.n_fields() == 0
     }
 
     /// How many rows a training sees.
@@ -344,6 +364,13 @@ mod tests {
         assert_eq!(each.pictures(&points), ["even vs odd", "one vs all", "0 vs rest", "1 vs rest"]);
         assert!(each.shows("1 vs rest", "1 vs rest") && !each.shows("1 vs rest", "0 vs rest"));
         assert!(each.check().is_ok());
+        for (method, told) in
+            [(MethodName::EasyLlpSgd, "one pass"), (MethodName::MeanMap, "mean-map does not train mlp:4")]
+        {
+            let model = if method == MethodName::MeanMap { "mlp:4" } else { "linear" };
+            let other = Accuracy { methods: vec![method], model: model.into(), ..each.clone() };
+            assert!(other.check().unwrap_err().contains(told));
+        }
         each.tasks.pop();
         assert!(each.check().unwrap_err().contains("one-vs-all"));
     }

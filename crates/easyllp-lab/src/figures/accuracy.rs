@@ -2,7 +2,7 @@
 //! and one for each where that is asked for.
 
 use super::{Figure, file_part};
-use crate::experiment::{Accuracy, MEASURES};
+use crate::experiment::{ALL, Accuracy, MEASURES};
 use crate::point::{Point, lines};
 use easyllp_report::{Line, LineChart, Style};
 
@@ -23,7 +23,7 @@ pub(super) fn figures(accuracy: &Accuracy, points: &[Point]) -> Vec<Figure> {
                 .map(|point| &point.panel)
                 .collect::<std::collections::BTreeSet<_>>()
                 .len();
-            let of_tasks = if n_tasks > 1 { format!(" (mean of {n_tasks} tasks)") } else { String::new() };
+            let of_tasks = if panel == ALL { format!(" (mean of {n_tasks} tasks)") } else { String::new() };
             figures.push(Figure {
                 name: file_part(&format!("{panel} {measure}")),
                 chart: LineChart {

@@ -7,7 +7,25 @@ use easyllp_report::{Line, LineChart, Style};
 
 pub(super) fn of_sgd(sgd: &Sgd, points: &[Point]) -> Vec<Figure> {
     let (size, n_bags) = sgd.fixed();
-    figures(points, size, &format!("{n_bags} bags"))
+    let mut figures = figures(points, size, &format!("{n_bags} bags"));
+    for figure in &mut figures {
+        figure.chart.lines.extend(slopes(figure.chart.x_name == BAGS, &figure.numbers));
+    }
+    figures
+}
+
+/// The orders that the paper's theorem has for one pass, as lines that end where what is found does.
+fn slopes(by_bags: bool, numbers: &[(String, Vec<(f64, Summary)>)]) -> Vec<Line> {
+    // With n bags of k rows.
+    let orders = [("soft", "√(k/n)", 0.5), ("surrogate", "k/√n", 1.0)];
+    let line = |(series, order, power_of_size): (&str, &str, f64)| {
+        let (_, found) = numbers.iter().find(|(name, _)| name == series)?;
+        let (end, height) = found.last().map(|(x, summary)| (*x, summary.mean))?;
+        let power = if by_bags { -0.5 } else { power_of_size };
+        let points = found.iter().map(|(x, _)| (*x, height * (x / end).powf(power), 0.0)).collect();
+        Some(Line { name: format!("{series}: slope of {order}"), style: Style::Theory, points })
+    };
+    orders.into_iter().filter_map(line).collect()
 }
 
 pub(super) fn of_erm(erm: &Erm, points: &[Point]) -> Vec<Figure> {
@@ -56,10 +74,13 @@ fn bounds(points: &[Point]) -> Option<Figure> {
     })
 }
 
+/// What runs across where the number of bags changes.
+const BAGS: &str = "bags";
+
 /// At this size where the number of bags changes, and with so many of something where the size does.
 fn figures(points: &[Point], size: usize, at_every_size: &str) -> Vec<Figure> {
     let panels = [
-        ("by bags", "bags", format!("Excess risk against the number of bags, {size} rows in each")),
+        ("by bags", BAGS, format!("Excess risk against the number of bags, {size} rows in each")),
         ("by size", "rows in a bag", format!("Excess risk against the size of bags, {at_every_size}")),
     ];
     let figure = |(panel, x_name, title): (&str, &str, String)| {
@@ -97,6 +118,22 @@ fn figures(points: &[Point], size: usize, at_every_size: &str) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_theorems_orders_end_where_the_line_does() {
+        let found = |values: [f64; 2]| -> Vec<(f64, Summary)> {
+            [4.0, 16.0].into_iter().zip(values).map(|(x, y)| (x, Summary::of(&[y]).unwrap())).collect()
+        };
+        let numbers = [("soft".to_owned(), found([9.0, 1.0])), ("surrogate".to_owned(), found([9.0, 2.0]))];
+        for (by_bags, expected) in [(true, [[2.0, 1.0], [4.0, 2.0]]), (false, [[0.5, 1.0], [0.5, 2.0]])] {
+            let lines = slopes(by_bags, &numbers);
+            assert_eq!(lines.len(), 2);
+            for (line, heights) in lines.iter().zip(expected) {
+                let near = |(point, height): (&(f64, f64, f64), f64)| (point.1 - height).abs() < 1e-12;
+                assert!(line.points.iter().zip(heights).all(near), "{line:?}");
+            }
+        }
+    }
 
     #[test]
     fn pictures_say_what_is_held_fixed_and_which_p_is_used() {

@@ -3,7 +3,6 @@
 
 use super::{Course, Setting, told};
 use crate::error::Result;
-use crate::experiment::learns_from_whole_bags;
 use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
@@ -23,7 +22,7 @@ pub(super) struct ByBag<'d> {
 /// Whether a method's models can be columns: linear ones over numbers, that whole bags judge. Two tasks cannot: a linear model of two
 /// classes has one score.
 pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
-    setting.is_linear() && setting.tasks.len() > 2 && learns_from_whole_bags(method)
+    setting.accuracy.is_linear_over_numbers() && setting.tasks.len() > 2 && method.judges_bags()
 }
 
 impl<'d> ByBag<'d> {
