@@ -93,6 +93,7 @@ fn origin(shown: &Shown) -> String {
 /// How often trainings were repeated. Where samples are what is repeated, the protocol has told how many there are.
 fn repeated(kind: &Kind, points: &[Point]) -> String {
     match kind {
+        _ if points.is_empty() => String::new(),
         Kind::Accuracy(accuracy) => {
             let sizes: Vec<f64> = accuracy.bag_sizes.iter().map(|&size| size as f64).collect();
             format!("; replicas: {}", replicas(points, &sizes).join(", "))
