@@ -3,13 +3,17 @@
 //! Nothing here knows of bags or labels, and nothing downstream copies rows to bag them: bags hold row indices.
 
 use crate::error::{Error, Result, check_length};
-use crate::kernel::prefetch;
+use crate::kernel::{NonZeros, prefetch};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, CowArray, Ix2, s};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Rows that one thread checks at least, so that small tables stay on one.
 const CHECKED_AT_ONCE: usize = 4096;
+
+/// Dense features are worth a copy without their zeros if no more than this share of them are others.
+const FEW: f64 = 0.3;
 
 /// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no column.
 ///
@@ -30,6 +34,7 @@ pub struct Rows<'a> {
     dense: CowArray<'a, f32, Ix2>,
     categories: CowArray<'a, u32, Ix2>,
     cardinalities: Vec<u32>,
+    nonzeros: OnceLock<Option<NonZeros>>,
 }
 
 /// The features of a few rows, side by side, as a model sees them.
@@ -89,14 +94,14 @@ impl<'a> Rows<'a> {
         };
         match bad_feature.or_else(bad_category) {
             Some(error) => Err(error),
-            None => Ok(Self { dense, categories, cardinalities }),
+            None => Ok(Self { dense, categories, cardinalities, nonzeros: OnceLock::new() }),
         }
     }
 
     /// Rows whose maker has seen to what [`new`](Self::new) checks.
     pub(crate) fn checked(dense: Array2<f32>, categories: Array2<u32>, cardinalities: Vec<u32>) -> Self {
         debug_assert!(Rows::new(dense.view(), categories.view(), cardinalities.clone()).is_ok());
-        Rows { dense: dense.into(), categories: categories.into(), cardinalities }
+        Rows { dense: dense.into(), categories: categories.into(), cardinalities, nonzeros: OnceLock::new() }
     }
 
     /// How many rows there are: N, at least 1.
@@ -154,12 +159,22 @@ impl<'a> Rows<'a> {
         gather_lines(&self.dense.view(), rows, to);
     }
 
+    /// The dense features that are not zero, if they are few: a copy, made when it is first asked for.
+    pub(crate) fn nonzeros(&self) -> Option<&NonZeros> {
+        self.nonzeros.get_or_init(|| NonZeros::at_most(FEW, self.dense.view())).as_ref()
+    }
+
     /// A copy of the named rows, of which there is at least one, in that order.
     pub fn select(&self, rows: &[u32]) -> Rows<'static> {
         let mut buffer = self.buffer(rows.len());
         self.gather(rows, &mut buffer);
         let RowBuffer { dense, categories } = buffer;
-        Rows { dense: dense.into(), categories: categories.into(), cardinalities: self.cardinalities.clone() }
+        Rows {
+            dense: dense.into(),
+            categories: categories.into(),
+            cardinalities: self.cardinalities.clone(),
+            nonzeros: OnceLock::new(),
+        }
     }
 
     /// Space for batches of up to this many rows.

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 /// Repeat the experiments of the paper, or your own, and look at what is found.
 ///
 /// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: stopped at any moment and
-/// started again, at most the cells under way are repeated. Ctrl-C shows what is done, and ends. Results are a CSV and pictures for each experiment, and one page for
-/// all, index.html, which sets them beside what the paper claims. Experiments whose data is not here are left out, and named in the end;
-/// so are those of which something fails, with all else that they found on the page.
+/// started again, at most the cells under way are repeated. Ctrl-C shows what is done, and ends. Results are a CSV and pictures
+/// for each experiment, and one page for all, index.html, which sets them beside what the paper claims. Experiments whose data is
+/// not here are left out, and named in the end; so are those of which something fails, with all else that they found on the page.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
     /// Which: all, variance, accuracy, tracking, sgd, erm, one by its name (see --list), or a file that describes one
@@ -79,19 +79,18 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     };
     interrupt::heed();
     let deadline = args.budget.and_then(|budget| Instant::now().checked_add(budget));
-    let mut n_open = match deadline {
-        Some(_) => experiments.iter().filter(|experiment| study.has_work(experiment)).count(),
-        None => 0,
-    };
+    let is_open = |experiment| deadline.is_some() && study.has_work(experiment);
+    let open: Vec<bool> = experiments.iter().map(is_open).collect();
+    let mut n_open = open.iter().filter(|is_open| **is_open).count();
     let (mut page, mut failed, mut left_out) = (None, Vec::new(), BTreeMap::new());
-    for experiment in &experiments {
+    for (experiment, is_open) in experiments.iter().zip(open) {
         if interrupt::is_asked() {
             break;
         }
         // What one experiment leaves over is shared out among the next that have something to do.
         let budget = deadline.map(|deadline| {
             let share = deadline.saturating_duration_since(Instant::now()).div_f64(n_open.max(1) as f64);
-            n_open = n_open.saturating_sub(study.has_work(experiment).into());
+            n_open -= usize::from(is_open);
             share
         });
         let cells = Cells::begin(&experiment.name);

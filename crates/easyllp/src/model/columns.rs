@@ -3,7 +3,7 @@
 use super::linear::{INTERCEPT, WEIGHTS};
 use super::{LinearModel, Model};
 use crate::error::{Result, check_length};
-use crate::kernel::{Onto, product};
+use crate::kernel::{GROUP, NonZeros, Onto, product};
 use crate::rows::Rows;
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
@@ -17,12 +17,14 @@ const CHUNK: usize = 256;
 pub struct LinearColumns {
     /// D + 1 lines, the last of which holds the intercepts; one column a model.
     values: Array2<f32>,
+    /// One a model.
+    ended: Vec<bool>,
 }
 
 impl LinearColumns {
     /// Models of zeros.
     pub(crate) fn zeros(n_dense: usize, n_models: usize) -> Self {
-        Self { values: Array2::zeros((n_dense + 1, n_models)) }
+        Self { values: Array2::zeros((n_dense + 1, n_models)), ended: vec![false; n_models] }
     }
 
     /// How many models there are: T.
@@ -40,6 +42,15 @@ impl LinearColumns {
         self.values.row(self.values.nrows() - 1)
     }
 
+    /// Whether a model ran away in an earlier epoch or this one: it stays what it was after its last good one.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such model.
+    pub fn has_ended(&self, place: usize) -> bool {
+        self.ended[place]
+    }
+
     /// One of the models, by itself.
     pub fn model(&self, place: usize) -> Result<LinearModel> {
         let mut model = LinearModel::new(self.values.nrows() - 1, &[], 2)?;
@@ -50,6 +61,9 @@ impl LinearColumns {
     /// Scores of all rows, in their order: N × T.
     pub fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
         self.check(rows)?;
+        if let Some(nonzeros) = rows.nonzeros() {
+            return Ok(self.sparse_scores(nonzeros, rows.n_rows(), |row| row, 0..self.n_models()));
+        }
         let mut scores = Array2::zeros((rows.n_rows(), self.n_models()));
         scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each(
             |(chunk, scores)| {
@@ -68,6 +82,10 @@ impl LinearColumns {
     /// If there is no such row or no such model.
     pub fn scores_of(&self, rows: &Rows, members: &[u32], models: Range<usize>) -> Result<Array2<f32>> {
         self.check(rows)?;
+        if let Some(nonzeros) = rows.nonzeros() {
+            let row = |place: usize| members[place] as usize;
+            return Ok(self.sparse_scores(nonzeros, members.len(), row, models));
+        }
         let mut scores = Array2::zeros((members.len(), models.len()));
         let chunks = scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter();
         chunks.zip(members.par_chunks(CHUNK)).for_each_init(
@@ -91,9 +109,38 @@ impl LinearColumns {
         product(features, self.weights().slice(s![.., models]), Onto::Add, scores);
     }
 
+    /// Scores of so many rows, by their numbers that are not zero; `row` says which they are.
+    fn sparse_scores(
+        &self,
+        nonzeros: &NonZeros,
+        n_rows: usize,
+        row: impl Fn(usize) -> usize + Sync,
+        models: Range<usize>,
+    ) -> Array2<f32> {
+        // Columns to spare make whole vectors.
+        let (n_models, width) = (models.len(), models.len().next_multiple_of(GROUP));
+        let mut values = Array2::zeros((self.values.nrows(), width));
+        values.slice_mut(s![.., ..n_models]).assign(&self.values.slice(s![.., models]));
+        let values = values.as_slice().expect("lines of a matrix by rows");
+        let (weights, intercepts) = values.split_at(values.len() - width);
+        let mut scores = vec![0.0; n_rows * width];
+        scores.par_chunks_mut(CHUNK * width).enumerate().for_each(|(chunk, scores)| {
+            scores.chunks_exact_mut(width).for_each(|line| line.copy_from_slice(intercepts));
+            let places = chunk * CHUNK..chunk * CHUNK + scores.len() / width;
+            nonzeros.times(places.map(&row), weights, width, Onto::Add, scores);
+        });
+        let scores = Array2::from_shape_vec((n_rows, width), scores).expect("lines are whole");
+        scores.slice_move(s![.., ..n_models])
+    }
+
     /// All numbers: weights, and intercepts in the last line.
     pub(crate) fn values_mut(&mut self) -> &mut Array2<f32> {
         &mut self.values
+    }
+
+    /// Which models ran away.
+    pub(crate) fn ended_mut(&mut self) -> &mut [bool] {
+        &mut self.ended
     }
 
     /// Makes a model the one in this place.

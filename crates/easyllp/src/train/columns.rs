@@ -3,37 +3,30 @@
 //! Models do not depend on each other, so that they are cut into blocks of columns that threads take as they come. A
 //! block keeps all that belongs to its models side by side: a line of weights, moments or targets has one number a model.
 
+mod features;
+
 use super::{EpochLog, Stop, TrainLog, check_members, next_targets};
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
-use crate::kernel::{Onto, Run, Step, column_sums, multiply, product};
+use crate::kernel::{GROUP, Run, Step, column_sums, multiply};
 use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::Adam;
 use crate::rows::{Rows, row_count};
 use crate::seed::{Stream, stream};
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use features::{Features, Gathering};
+use ndarray::{ArrayView2, ArrayViewMut2, s};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
-/// Models in a block, at most: the wider it is, the less it matters that each block reads the features of a batch anew, until its weights do not
-/// fit into the cache.
-const WIDEST: usize = 128;
-
 /// Blocks are as wide as whole vectors: columns to spare are trained on no row. It is also a line of the cache, and so how
 /// many columns of targets are read and written at a time.
-const VECTOR: usize = 16;
+const VECTOR: usize = GROUP;
 
 /// Rows whose targets are read and written at a time, while they are in the cache.
 const STRETCH: usize = 64;
-
-/// Rows that a thread gathers at a time.
-const GATHERED: usize = 64;
-
-/// Features of so many bytes are gathered for some batches at once: threads wait for each other after these, not after each batch.
-const GATHERED_BYTES: usize = 1 << 23;
 
 /// What a judge says of many models: a figure for each, the lower the better; none to record nothing.
 pub type ColumnFigures = Option<Vec<f64>>;
@@ -71,11 +64,8 @@ pub(super) fn fit(
     let (mut order, left_out) = check(models, rows, rules)?;
     let mut rng = stream(seed, Stream::Shuffle);
     let batch_size = settings.batch_size.min(order.len());
-    let bytes_of_batch = batch_size * rows.n_dense() * size_of::<f32>();
-    let n_gathered =
-        batch_size * (GATHERED_BYTES / bytes_of_batch.max(1)).clamp(1, order.len().div_ceil(batch_size));
-    let mut features = Array2::zeros((n_gathered, rows.n_dense()));
-    let width = width_of_blocks(models.len());
+    let mut gathering = Gathering::new(rows, order.len(), batch_size);
+    let width = width_of_blocks(models.len(), gathering.widest());
     let mut blocks: Vec<Block> = models
         .chunks(width)
         .zip(left_out.chunks(width))
@@ -95,11 +85,8 @@ pub(super) fn fit(
             block.start_epoch();
         }
         order.shuffle(&mut rng);
-        for stretch in order.chunks(n_gathered) {
-            let mut features = features.slice_mut(s![..stretch.len(), ..]);
-            let pieces = features.axis_chunks_iter_mut(Axis(0), GATHERED).into_par_iter();
-            pieces.zip(stretch.par_chunks(GATHERED)).for_each(|(to, members)| rows.gather_dense(members, to));
-            let batches = stretch.chunks(batch_size).zip(features.axis_chunks_iter(Axis(0), batch_size));
+        for stretch in order.chunks(gathering.n_rows()) {
+            let batches = stretch.chunks(batch_size).zip(gathering.gather(rows, stretch));
             let batches: Vec<Batch> = batches
                 .map(|(members, features)| {
                     step += 1;
@@ -114,7 +101,11 @@ pub(super) fn fit(
         }
         for (block, first_task) in blocks.iter_mut().zip((0..).step_by(width)) {
             block.end_epoch(epoch);
-            block.write_to(columns.values_mut().slice_mut(s![.., first_task..first_task + block.n_models()]));
+            let tasks = first_task..first_task + block.n_models();
+            for (has_ended, ended) in columns.ended_mut()[tasks.clone()].iter_mut().zip(&block.ended) {
+                *has_ended = ended.is_some();
+            }
+            block.write_to(columns.values_mut().slice_mut(s![.., tasks]));
         }
         let ControlFlow::Continue(figures) = judge(epoch, &columns) else {
             stopped = Stop::Caller;
@@ -122,10 +113,9 @@ pub(super) fn fit(
         };
         if let Some(figures) = figures {
             check_length("figures of the judge, one a model", models.len(), figures.len())?;
-            let runs = blocks.iter().flat_map(|block| &block.ended).map(Option::is_none);
-            for (task, (figure, runs)) in figures.into_iter().zip(runs).enumerate() {
+            for (task, figure) in figures.into_iter().enumerate() {
                 let least = best[task].as_ref().map_or(f64::INFINITY, |best| best.figure);
-                if runs && figure < least {
+                if figure < least && !columns.has_ended(task) {
                     best[task] = Some(Best { epoch, figure, model: columns.model(task)? });
                 }
             }
@@ -140,8 +130,8 @@ pub(super) fn fit(
 
 /// Models in a block, so that an even number of blocks are of nearly the same width, for threads to share. It does not depend on how many
 /// threads there are: the order in which products add up may depend on their width.
-fn width_of_blocks(n_models: usize) -> usize {
-    let n_blocks = n_models.div_ceil(WIDEST).next_multiple_of(2);
+fn width_of_blocks(n_models: usize, widest: usize) -> usize {
+    let n_blocks = n_models.div_ceil(widest).next_multiple_of(2);
     n_models.div_ceil(n_blocks).next_multiple_of(VECTOR)
 }
 
@@ -188,7 +178,7 @@ fn check(
 /// Some rows, and the step that is made when they were seen.
 struct Batch<'b> {
     members: &'b [u32],
-    features: ArrayView2<'b, f32>,
+    features: Features<'b>,
     step: Step,
 }
 
@@ -350,7 +340,7 @@ impl Block {
 
     /// One step of all models.
     fn learn(&mut self, batch: &Batch, loss: &dyn TrainingLoss, clip_norm: Option<f64>) {
-        let &Batch { members, features, step } = batch;
+        let &Batch { members, ref features, step } = batch;
         let (width, n_dense) = (self.width, self.n_dense);
         let (n_numbers, n_weights) = (members.len() * width, n_dense * width);
         let targets = &mut self.batch_targets[..n_numbers];
@@ -361,7 +351,7 @@ impl Block {
             line.copy_from_slice(&self.targets[row as usize * width..][..width]);
         }
         scores.chunks_exact_mut(width).for_each(|line| line.copy_from_slice(intercepts));
-        product(features, matrix(weights, width), Onto::Add, matrix_mut(scores, width));
+        features.add_scores(weights, width, scores);
         self.losses.fill(0.0);
         loss.corrected_columns(scores, targets, slopes, &mut self.losses);
         if std::mem::take(&mut self.is_new_epoch) {
@@ -369,7 +359,7 @@ impl Block {
         }
         let (targets, slopes) = (&self.batch_targets[..n_numbers], &self.slopes[..n_numbers]);
         let (of_weights, of_intercepts) = self.gradient.split_at_mut(n_weights);
-        product(features.t(), matrix(slopes, width), Onto::Overwrite, matrix_mut(of_weights, width));
+        features.write_gradient(slopes, width, of_weights);
         column_sums(slopes, of_intercepts);
         if self.is_partial || clip_norm.is_some() {
             let factors = self.factors.of(&self.gradient, targets, clip_norm);

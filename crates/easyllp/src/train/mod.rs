@@ -370,7 +370,8 @@ impl Trainer {
     ///
     /// After each epoch, `judge` is handed its number (from 1) and the models as they would be if training ended there.
     /// It goes on with one figure a model, the lower the better, or with `None` to record nothing, or breaks training off.
-    /// A model that runs away goes back to its last good epoch and stays there, which its log says; the others go on.
+    /// A model that runs away goes back to its last good epoch and stays there, which its log and
+    /// [`LinearColumns::has_ended`] say; the others go on.
     ///
     /// ```
     /// use easyllp::method::Event;

@@ -25,6 +25,15 @@ fn data() -> (Rows<'static>, [Vec<u32>; 2]) {
     (Rows::dense(dense).unwrap(), labels)
 }
 
+/// The same numbers among four times as many zeros, in other places from row to row.
+fn among_zeros(rows: &Rows) -> Rows<'static> {
+    let dense = rows.batch(0..ROWS).dense;
+    let feature = |(row, place): (usize, usize)| {
+        if (row + place) % 5 == 0 { dense[[row, place / 5]] } else { 0.0 }
+    };
+    Rows::dense(Array2::from_shape_fn((ROWS, 25), feature)).unwrap()
+}
+
 /// Bags of all rows.
 fn bags(labels: &[u32], size: usize, seed: u64) -> Bags {
     let partition = bagging::random(ROWS, &bagging::Sizes::Fixed(size), seed).unwrap();
@@ -95,19 +104,21 @@ fn difference(one: &LinearModel, other: &LinearModel) -> f32 {
 
 #[test]
 fn models_come_to_what_each_alone_comes_to() {
-    let (rows, labels) = data();
+    let (dense, labels) = data();
     let baggings = three_baggings(&labels);
     let changes: [fn(&mut Adam); 3] =
         [|_| {}, |adam| adam.average = false, |adam| adam.clip_norm = Some(0.1)];
-    for change in changes {
+    for (rows, change) in
+        [&dense, &among_zeros(&dense)].into_iter().flat_map(|rows| changes.map(|to| (rows, to)))
+    {
         let trainer = adam(change);
         for loss in [LossName::Logistic, LossName::Squared, LossName::Softmax, LossName::Hinge] {
-            let mut in_columns = models(7, &rows);
-            let found = fit(&trainer, &mut in_columns, &rows, &mut rules(&labels, &baggings), loss).unwrap();
+            let mut in_columns = models(7, rows);
+            let found = fit(&trainer, &mut in_columns, rows, &mut rules(&labels, &baggings), loss).unwrap();
             assert!(found.best.iter().all(Option::is_none));
             for (task, rule) in rules(&labels, &baggings).iter_mut().enumerate() {
-                let mut alone = models(7, &rows).swap_remove(task);
-                let log = trainer.fit(&mut alone, &rows, &mut **rule, loss.training().unwrap()).unwrap();
+                let mut alone = models(7, rows).swap_remove(task);
+                let log = trainer.fit(&mut alone, rows, &mut **rule, loss.training().unwrap()).unwrap();
                 let difference = difference(&alone, &in_columns[task]);
                 assert!(difference <= 1e-5, "{trainer:?} {loss:?} task {task}: {difference}");
                 assert_eq!(found.logs[task].stopped, Stop::Finished);
@@ -141,25 +152,27 @@ fn batches_of_many_features_come_to_the_same() {
 
 #[test]
 fn threads_change_no_byte() {
-    let (rows, labels) = data();
+    let (dense, labels) = data();
+    let sparse = among_zeros(&dense);
     let baggings = three_baggings(&labels);
     // More than two blocks of models.
     let n_models = 43 * 7;
-    for change in [|_: &mut Adam| {}, |adam: &mut Adam| adam.clip_norm = Some(0.1)] {
+    for (rows, clip_norm) in [(&dense, None), (&dense, Some(0.1)), (&sparse, None)] {
         let [one, two, three] = [1, 2, 3].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let mut rules: Vec<_> = (0..43).flat_map(|_| rules(&labels, &baggings)).collect();
                 let mut rules: Vec<&mut dyn TargetRule> =
                     rules.iter_mut().map(|rule| &mut **rule as _).collect();
-                let mut models = models(n_models, &rows);
+                let mut models = models(n_models, rows);
                 let loss = LossName::Logistic.training().unwrap();
                 let mut scores = Vec::new();
                 let mut judge = |_, columns: &LinearColumns| {
-                    scores.push(columns.scores(&rows).unwrap());
+                    scores.push(columns.scores(rows).unwrap());
                     ControlFlow::Continue(None)
                 };
-                let log = adam(change).fit_columns(&mut models, &rows, &mut rules, loss, &mut judge).unwrap();
+                let trainer = adam(|adam| adam.clip_norm = clip_norm);
+                let log = trainer.fit_columns(&mut models, rows, &mut rules, loss, &mut judge).unwrap();
                 (models, log, scores)
             })
         });
@@ -244,12 +257,22 @@ fn a_model_that_runs_away_spoils_no_other() {
             adam.epochs = epochs;
             adam.average = false;
         });
-        let log = fit(&trainer, &mut models, &rows, &mut rules, LossName::Squared).unwrap();
-        (models, log)
+        let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| &mut **rule as _).collect();
+        let mut ended = Vec::new();
+        let mut judge = |_, models: &LinearColumns| {
+            ended.push([0, 1, 2].map(|task| models.has_ended(task)));
+            ControlFlow::Continue(None)
+        };
+        let loss = LossName::Squared.training().unwrap();
+        let log = trainer.fit_columns(&mut models, &rows, &mut rules, loss, &mut judge).unwrap();
+        (models, log, ended)
     };
-    let (good, _) = train(usize::MAX, 4);
-    let (after_two, _) = train(usize::MAX, 2);
-    let (models, log) = train(2, 4);
+    let (good, _, none) = train(usize::MAX, 4);
+    let (after_two, ..) = train(usize::MAX, 2);
+    let (models, log, ended) = train(2, 4);
+    assert_eq!(none, [[false; 3]; 4]);
+    let one = [false, true, false];
+    assert_eq!(ended, [[false; 3], [false; 3], one, one]);
     assert_eq!(log.logs[1].stopped, Stop::Diverged);
     assert_eq!(log.logs[1].epochs.len(), 2);
     assert_eq!(models[1], after_two[1]);
@@ -294,13 +317,33 @@ fn each_model_is_kept_at_its_best() {
         let alone = model.scores(&rows).unwrap();
         assert!(scores.column(task).iter().zip(&alone).all(|(one, other)| (one - other).abs() < 1e-5));
     }
-    // Some rows, not in their order and more than are scored at a time, by the last two models.
+}
+
+/// Some rows, not in their order and more than are scored at a time, by the last two of three models.
+#[test]
+fn some_rows_are_scored_by_some_models() {
+    let (dense, labels) = data();
     let members: Vec<u32> = (0..700).map(|place| (place * 37) % 1000).collect();
-    let all = seen[3].scores(&rows).unwrap();
-    let some = seen[3].scores_of(&rows, &members, 1..3).unwrap();
-    assert_eq!(some.dim(), (700, 2));
-    for ((place, model), score) in some.indexed_iter() {
-        assert!((score - all[[members[place] as usize, 1 + model]]).abs() < 1e-5);
+    for rows in [&dense, &among_zeros(&dense)] {
+        let mut event = [Event::new(&labels[0], 2).unwrap(); 3];
+        let mut trained = models(3, rows);
+        let mut scored = Vec::new();
+        let mut judge = |_, models: &LinearColumns| {
+            scored.push((models.scores(rows).unwrap(), models.scores_of(rows, &members, 1..3).unwrap()));
+            ControlFlow::Continue(None)
+        };
+        let loss = LossName::Logistic.training().unwrap();
+        let mut rules: Vec<&mut dyn TargetRule> = event.iter_mut().map(|rule| rule as _).collect();
+        adam(|_| {}).fit_columns(&mut trained, rows, &mut rules, loss, &mut judge).unwrap();
+        let (all, some) = scored.last().unwrap();
+        assert_eq!((all.dim(), some.dim()), ((ROWS, 3), (700, 2)));
+        for (task, model) in trained.iter().enumerate() {
+            let alone = model.scores(rows).unwrap();
+            assert!(all.column(task).iter().zip(&alone).all(|(one, other)| (one - other).abs() < 1e-5));
+        }
+        for ((place, model), score) in some.indexed_iter() {
+            assert!((score - all[[members[place] as usize, 1 + model]]).abs() < 1e-5);
+        }
     }
 }
 

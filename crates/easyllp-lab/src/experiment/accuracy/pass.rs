@@ -79,14 +79,15 @@ impl<'d> Pass<'d> {
     fn train(&self, tell: &Tell) -> Result<Option<Vec<Point>>> {
         let Self { setting, methods, size, replicas } = self;
         let data = setting.data;
-        let deal = |&replica: &u32| {
+        let mut dealt = Vec::with_capacity(replicas.len() * setting.tasks.len());
+        for &replica in replicas {
             let partition = setting.partition(replica, *size)?;
-            let of_task = |task| Ok((replica, task, setting.deal(&partition, task, replica)?));
-            setting.tasks.iter().map(of_task).collect()
-        };
-        let dealt: Vec<Vec<_>> = replicas.par_iter().map(deal).collect::<Result<_>>()?;
+            for task in &setting.tasks {
+                dealt.push((replica, task, setting.deal(&partition, task, replica)?));
+            }
+        }
         let (mut columns, mut rules, mut models) = (Vec::new(), Vec::new(), Vec::new());
-        for (replica, task, (bags, held_out)) in dealt.iter().flatten() {
+        for (replica, task, (bags, held_out)) in &dealt {
             for &method in methods {
                 columns.push(Column { replica: *replica, task, method, held_out: held_out.as_ref() });
                 rules.push(match method {
@@ -121,7 +122,7 @@ impl<'d> Pass<'d> {
         Ok((!is_over).then(|| points.collect()))
     }
 
-    /// Adds a round to the course of each model.
+    /// Adds a round to the course of each model that has not run away.
     fn judge(
         &self,
         models: &LinearColumns,
@@ -142,6 +143,9 @@ impl<'d> Pass<'d> {
                 let judged = column.held_out.zip(of_bags.as_ref());
                 let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(s![.., place..=place])));
                 let place = first + place;
+                if models.has_ended(place) {
+                    return Ok(());
+                }
                 course.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
                 Ok(())
             };
