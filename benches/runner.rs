@@ -1,6 +1,8 @@
 //! What the runner of `easyllp reproduce` adds to the work of its cells: choosing them, watching them, and writing down what they found.
 //! The peer does the same work in a plain loop that keeps nothing. Cells are those of the smallest experiments, which last a fraction of a
 //! second, so that there is nothing where it would show more; trained on one thread, so that both do the same in the same order.
+//!
+//!     cargo bench --bench runner [-- EXPERIMENT...]
 
 use easyllp::Journal;
 use easyllp_lab::{Cell, Experiment, names, run};
@@ -14,7 +16,10 @@ const ROUNDS: usize = 5;
 fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
     println!("| experiment | cells | alone, ms a cell | by the runner | more |\n|---|---|---|---|---|");
-    for name in names(true) {
+    // cargo adds a flag of its own.
+    let asked: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_asked = |name: &&str| asked.is_empty() || asked.iter().any(|asked| asked == name);
+    for name in names(true).filter(is_asked) {
         let experiment = Experiment::named(name).expect("an experiment").expect("that can be read");
         let data = experiment.load(Path::new("nowhere")).expect("embedded data");
         let cells = experiment.cells(data.as_ref(), 1).expect("cells");
