@@ -14,7 +14,7 @@ pub(crate) const GROUP: usize = 16;
 const LINES: usize = 512;
 
 /// A matrix by its numbers that are not zero, line after line.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct NonZeros {
     /// Where each line starts, and where the last one ends.
     starts: Vec<usize>,
@@ -31,12 +31,11 @@ impl NonZeros {
         if matrix.ncols() > Self::MOST {
             return None;
         }
-        let counts: Vec<usize> = (0..matrix.nrows())
+        let n_values: usize = (0..matrix.nrows())
             .into_par_iter()
             .with_min_len(LINES)
             .map(|line| matrix.row(line).iter().filter(|&&value| value != 0.0).count())
-            .collect();
-        let n_values: usize = counts.iter().sum();
+            .sum();
         if n_values as f64 > share * matrix.len() as f64 {
             return None;
         }

@@ -118,7 +118,7 @@ impl LinearColumns {
         models: Range<usize>,
     ) -> Array2<f32> {
         // Columns to spare make whole vectors.
-        let (n_models, width) = (models.len(), models.len().next_multiple_of(GROUP));
+        let (n_models, width) = (models.len(), models.len().max(1).next_multiple_of(GROUP));
         let mut values = Array2::zeros((self.values.nrows(), width));
         values.slice_mut(s![.., ..n_models]).assign(&self.values.slice(s![.., models]));
         let values = values.as_slice().expect("lines of a matrix by rows");

@@ -329,6 +329,7 @@ fn some_rows_are_scored_by_some_models() {
         let mut trained = models(3, rows);
         let mut scored = Vec::new();
         let mut judge = |_, models: &LinearColumns| {
+            assert_eq!(models.scores_of(rows, &members, 2..2).unwrap().dim(), (700, 0));
             scored.push((models.scores(rows).unwrap(), models.scores_of(rows, &members, 1..3).unwrap()));
             ControlFlow::Continue(None)
         };
