@@ -6,7 +6,7 @@ use crate::failure::failure;
 use crate::features::Features;
 use crate::recipe::recipe;
 use crate::work::{Line, pooled, without_lock};
-use easyllp::recipe::Doing;
+use easyllp::recipe::{Doing, HeldOut};
 use easyllp::table::EncoderOptions;
 use easyllp::{Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress};
 use ndarray::Array2;
@@ -54,12 +54,15 @@ impl Model {
             let rows = lent.rows(&encoder)?;
             let mut progress = Telling::begin(line);
             let fitted = recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))?;
-            let held_out = fitted.held_out.as_ref().map(|held_out| {
-                let predictions = Predictions::new(held_out.scores.view(), fitted.loss.training()?.link())?;
+            let of_scores = |held_out: &HeldOut, scores: &Array2<f32>| {
+                let predictions = Predictions::new(scores.view(), fitted.loss.training()?.link())?;
                 let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
-                let n_bags = held_out.bags.n_bags();
-                Ok(json!({ "figures": named(figures), "n_bags": n_bags }))
-            });
+                Ok::<_, Error>(json!({ "figures": named(figures), "n_bags": held_out.bags.n_bags() }))
+            };
+            let held_out = match &fitted.held_out {
+                Some(held_out) => held_out.scores.as_ref().map(|scores| of_scores(held_out, scores)),
+                None => None,
+            };
             let held_out = held_out.transpose()?;
             Ok((encoder, fitted, held_out))
         })?;

@@ -389,6 +389,18 @@ impl Bags {
             count_variances: pick(&self.count_variances),
         })
     }
+
+    /// The rows of these bags, bag after bag, and the same bags over those rows alone, which are counted anew.
+    pub fn reindexed(&self) -> (Vec<u32>, Self) {
+        let mut rows = Vec::with_capacity(self.n_members());
+        let mut bag_of_row = Vec::with_capacity(self.n_members());
+        for (bag, number) in (0..self.n_bags()).zip(0..) {
+            rows.extend(self.members(bag));
+            bag_of_row.extend(std::iter::repeat_n(number, self.size(bag)));
+        }
+        let partition = Partition::from_bag_of_row(&bag_of_row, self.n_bags()).expect("a bag has rows");
+        (rows, Self { partition, ..self.clone() })
+    }
 }
 
 #[cfg(test)]

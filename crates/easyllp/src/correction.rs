@@ -31,6 +31,10 @@
 //! The surrogate form (eq. *tlsimple*) puts a label drawn from the bag's proportions in the place of `α_i`. With all
 //! bags of one row, every form returns the label itself, to the bit.
 
+mod shares;
+
+pub(crate) use shares::inside;
+
 use crate::bags::{Bags, NO_BAG};
 use crate::classes::{check_labels, columns, n_columns};
 use crate::error::{Error, Result, check_length};
@@ -204,6 +208,14 @@ impl Correction {
             }
         }
         Ok(())
+    }
+
+    /// The class shares that are known, not estimated.
+    pub(crate) fn known_shares(&self) -> Option<Vec<f64>> {
+        match self {
+            Self::Paper(prior) => Some(prior.classes().to_vec()),
+            Self::Naive | Self::Centred(_) => None,
+        }
     }
 
     /// Slopes, and the numbers a and b of the module's table.

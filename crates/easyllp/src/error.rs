@@ -167,8 +167,7 @@ pub enum Error {
     #[error("{loss} loss serves two classes, not {n_classes}: use softmax")]
     BinaryLoss { loss: &'static str, n_classes: usize },
     #[error(
-        "the corrected loss has no minimum: it fell to {loss} in iteration {iteration} and falls on; raise l2; the \
-         model holds the last weights"
+        "the corrected loss has no minimum: it fell to {loss} in iteration {iteration} and keeps falling; raise `l2`"
     )]
     Unbounded { iteration: usize, loss: f64 },
     #[error("{value} in line {line}, column {column} of {block}: parameters must be finite")]

@@ -47,6 +47,12 @@ pub trait TrainingLoss: Loss {
     /// The corrected loss of a row, and its derivative in each score.
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
 
+    /// Whether the mean corrected loss has a minimum along a shift of all scores whatever the targets are. If not, training
+    /// shifts targets so that each class has a mean in (0, 1); see [`Correction`](crate::correction).
+    fn has_minimum_for_any_targets(&self) -> bool {
+        false
+    }
+
     /// Refuses more than two classes, if that is all that it knows.
     fn check_classes(&self, n_classes: usize) -> Result<()> {
         if self.is_binary() && n_classes > 2 {
@@ -311,6 +317,10 @@ impl Loss for Squared {
 }
 
 impl TrainingLoss for Squared {
+    fn has_minimum_for_any_targets(&self) -> bool {
+        true
+    }
+
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         column_sum(scores, targets, derivative, |f, target| {
             (f * f + target * (1.0 - 2.0 * f), 2.0 * (f - target))

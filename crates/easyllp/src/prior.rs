@@ -75,7 +75,7 @@ impl TryFrom<Vec<f64>> for LabelPrior {
 }
 
 /// The point of the simplex nearest to a point of the plane Σ = 1: subtract what sorts out the largest entries.
-fn onto_simplex(point: Vec<f64>) -> Vec<f64> {
+pub(crate) fn onto_simplex(point: Vec<f64>) -> Vec<f64> {
     if point.iter().all(|&p| p >= 0.0) {
         return point;
     }

@@ -3,6 +3,7 @@
 //! The program and the Python package both cook by these recipes, so that the same settings give the same model, byte for byte.
 
 mod choices;
+mod validation;
 
 pub use choices::{Choices, TargetsName};
 
@@ -10,12 +11,10 @@ use crate::artifact::ModelFile;
 use crate::bagging;
 use crate::bags::Bags;
 use crate::error::{Error, Result};
-use crate::estimate::Estimator;
 use crate::loss::{LossName, TrainingLoss};
 use crate::method::{MethodName, MethodOptions};
 use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
 use crate::optim::{Adam, Lbfgs};
-use crate::predictions::Predictions;
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::table::Encoder;
@@ -24,9 +23,17 @@ use choices::by_name;
 use ndarray::Array2;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use validation::{Selection, ValidationBags};
 
 /// Penalties for a single label that [`Penalty::Auto`] tries, from strong to weak: each solution is where the next one starts.
 pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
+
+/// After this many penalties in a row that are no better, weaker ones are not tried: along the path the metric falls, then rises.
+const PATH_PATIENCE: usize = 2;
+
+/// How precisely a penalty's solution is found that is only compared with others. The final model is fitted to
+/// [`Lbfgs::tolerance`].
+const PATH_TOLERANCE: f64 = 1e-4;
 
 /// How a model comes out of rows and bags.
 ///
@@ -148,16 +155,21 @@ pub struct Fitted {
     pub held_out: Option<HeldOut>,
 }
 
-/// Bags held out, and what the best model of the others says of them.
+/// Validation bags, held out of training, and what models of the other bags say of their rows.
 #[derive(Debug, Clone)]
 pub struct HeldOut {
-    /// The bags held out.
+    /// The rows of the validation bags, by their places in the table.
+    pub rows: Vec<u32>,
+    /// The validation bags, over these rows alone.
     pub bags: Bags,
-    /// How many others there are.
+    /// How many bags the models were trained on.
     pub n_others: usize,
-    /// Scores of all rows.
-    pub scores: Array2<f32>,
-    /// The course of the training that was best.
+    /// How many models were compared: penalties, epochs or rounds.
+    pub n_candidates: usize,
+    /// Scores of these rows to evaluate with: those of a half of the bags by the model that was best on the other half, so that
+    /// no bag evaluates what it chose. `None` if there was a choice among models and there are fewer than 4 validation bags.
+    pub scores: Option<Array2<f32>>,
+    /// The log of the training that was best on all validation bags.
     pub log: TrainLog,
 }
 
@@ -186,7 +198,9 @@ impl Recipe {
                 let (holdout, n_bags, n_held_out) = (self.holdout, bags.n_bags(), held_out.n_bags());
                 return Err(Error::TooFewHeldOut { holdout, n_bags, n_held_out });
             }
-            let Chosen { scores, log, place } = course.choose(&plan, &train, &held_out, watch)?;
+            let validation = ValidationBags::new(rows, &held_out, self.seed)?;
+            let Chosen { model, log, place, n_candidates, scores } =
+                course.choose(&plan, &train, &validation, watch)?;
             let best = log.best.map_or(log.epochs.len(), |(best, _)| best);
             let mut optimizer = plan.optimizers(bags.n_bags()).swap_remove(place);
             if self.method.goes_by_rounds() {
@@ -194,7 +208,13 @@ impl Recipe {
             } else if let Optimizer::Adam(adam) = &mut optimizer {
                 adam.epochs = best;
             }
-            (Some(HeldOut { bags: held_out, n_others: train.n_bags(), scores, log }), optimizer)
+            // A convex loss has one minimum, and the best model of the other bags is close to it.
+            if let Optimizer::Lbfgs(_) = optimizer {
+                course.untrained = model;
+            }
+            let ValidationBags { members, bags, .. } = validation;
+            let n_others = train.n_bags();
+            (Some(HeldOut { rows: members, bags, n_others, n_candidates, scores, log }), optimizer)
         } else {
             (None, plan.optimizers(bags.n_bags()).swap_remove(0))
         };
@@ -324,10 +344,12 @@ struct Course<'c, 'r> {
 
 /// What was best on held-out bags.
 struct Chosen {
-    scores: Array2<f32>,
+    model: AnyModel,
     log: TrainLog,
     /// Which of the plan's optimisers.
     place: usize,
+    n_candidates: usize,
+    scores: Option<Array2<f32>>,
 }
 
 impl Course<'_, '_> {
@@ -337,7 +359,7 @@ impl Course<'_, '_> {
         bags: &Bags,
         optimizer: &Optimizer,
         what: &str,
-        held_out: Option<&Estimator>,
+        selection: Option<&mut Selection>,
         watch: Watch,
     ) -> Result<TrainLog> {
         let method = self.recipe.method;
@@ -353,9 +375,10 @@ impl Course<'_, '_> {
         }
         let trainer = Trainer { optimizer: optimizer.clone(), seed: self.recipe.seed };
         let mut figure;
-        let judge = match held_out {
-            Some(estimator) => {
-                figure = |model: &AnyModel| self.figure(&model.scores(self.rows)?, estimator);
+        let judge = match selection {
+            Some(selection) => {
+                selection.start_training();
+                figure = |model: &AnyModel| selection.see(model);
                 let (patience, smoothing) = (self.recipe.patience.get(), self.recipe.smoothing.get());
                 Some(Judge { figure: &mut figure, patience, smoothing })
             }
@@ -368,33 +391,37 @@ impl Course<'_, '_> {
         }
     }
 
-    /// What held-out bags choose by.
-    fn figure(&self, scores: &Array2<f32>, estimator: &Estimator) -> Result<f64> {
-        let predictions = Predictions::new(scores.view(), self.loss.link())?;
-        Ok(match self.recipe.stop_by {
-            StopBy::Brier => estimator.brier(&predictions)?.value,
-            StopBy::Error => estimator.error(&predictions)?.value,
-        })
-    }
-
-    /// The model that is best on held-out bags.
-    fn choose(&self, plan: &Plan, train: &Bags, held_out: &Bags, watch: Watch) -> Result<Chosen> {
-        let estimator = Estimator::new(held_out)?;
+    /// The model that is best on validation bags.
+    fn choose(&self, plan: &Plan, train: &Bags, validation: &ValidationBags, watch: Watch) -> Result<Chosen> {
+        let Recipe { stop_by, smoothing, .. } = self.recipe;
+        let n_scores = self.untrained.n_scores();
+        let mut selection = Selection::new(validation, *stop_by, self.loss.link(), smoothing.get(), n_scores);
         let mut model = self.untrained.clone();
-        let mut best: Option<(f64, Chosen)> = None;
-        let optimizers = plan.optimizers(train.n_bags());
-        for (place, optimizer) in optimizers.iter().enumerate() {
-            let what = match optimizers.len() {
-                1 => "bags to learn from".into(),
-                several => format!("penalty {} of {several}", place + 1),
+        let mut best: Option<(f64, usize, AnyModel, TrainLog)> = None;
+        let mut optimizers = plan.optimizers(train.n_bags());
+        let n_penalties = optimizers.len();
+        for (place, optimizer) in optimizers.iter_mut().enumerate() {
+            let what = match optimizer {
+                Optimizer::Lbfgs(lbfgs) if n_penalties > 1 => {
+                    lbfgs.tolerance = PATH_TOLERANCE;
+                    format!("penalty {} of at most {n_penalties} (l2 {:.1e})", place + 1, lbfgs.l2)
+                }
+                _ => "training bags".into(),
             };
-            let log = self.fit(&mut model, train, optimizer, &what, Some(&estimator), watch)?;
-            let Some((_, figure)) = log.best else { return Err(Error::NoFigure) };
-            if best.as_ref().is_none_or(|(least, _)| figure < *least) {
-                best = Some((figure, Chosen { scores: model.scores(self.rows)?, log, place }));
+            let log = self.fit(&mut model, train, optimizer, &what, Some(&mut selection), watch)?;
+            let Some((_, metric)) = log.best else { return Err(Error::NoFigure) };
+            match &best {
+                Some((least, best_place, ..)) if metric >= *least => {
+                    if place - best_place >= PATH_PATIENCE {
+                        break;
+                    }
+                }
+                _ => best = Some((metric, place, model.clone(), log)),
             }
         }
-        Ok(best.expect("at least one optimiser is tried").1)
+        let (_, place, model, log) = best.expect("at least one optimiser is tried");
+        let (n_candidates, scores) = selection.finish();
+        Ok(Chosen { model, log, place, n_candidates, scores })
     }
 }
 

@@ -202,15 +202,33 @@ impl TrainArgs {
     }
 }
 
-/// How good the model of most bags is on the others.
+/// Validation metrics, and which models they describe.
 fn print_held_out(fitted: &Fitted) -> Result<()> {
-    let Some(HeldOut { bags, n_others, scores, .. }) = &fitted.held_out else { return Ok(()) };
+    let Some(HeldOut { bags, n_others, n_candidates, scores, .. }) = &fitted.held_out else { return Ok(()) };
+    let (n_bags, n_others) = (thousands(bags.n_bags()), thousands(*n_others));
+    let Some(scores) = scores else {
+        return print(&format!(
+            "No validation metrics: {n_bags} validation bags are too few to choose a model on one half and evaluate it on the \
+             other. Hold out at least 4 bags (--holdout).\n"
+        ));
+    };
     let link = fitted.loss.training()?.link();
+    let table = table(&figures(scores, link, bags, None, Intervals::default())?);
+    let which = if *n_candidates == 1 {
+        format!("a model trained on the other {n_others} bags.")
+    } else {
+        let what = match fitted.optimizer {
+            Optimizer::Lbfgs(_) => "penalty",
+            Optimizer::Adam(_) | Optimizer::Sgd(_) => "epoch",
+        };
+        format!(
+            "models trained on the other {n_others} bags.\nThe {what} was chosen on one half of the validation bags, and the metrics \
+             come from the other half,\nboth ways: no bag evaluates what it chose."
+        )
+    };
     print(&format!(
-        "{}\nFrom {} held-out bags, for a model trained on the other {}.\n",
-        table(&figures(scores, link, bags, None, Intervals::default())?),
-        thousands(bags.n_bags()),
-        thousands(*n_others)
+        "{table}\nValidation metrics, from {n_bags} bags held out of training. They describe {which}\nThe saved model is trained on \
+         all bags.\n"
     ))
 }
 

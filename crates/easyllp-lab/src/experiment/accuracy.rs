@@ -261,7 +261,7 @@ impl Setting<'_> {
         let share = self.accuracy.held_out;
         if share > 0.0 {
             let parts = bagging::split(&whole, share, self.seed_of(&format!("replica {replica}")))?;
-            return Ok((parts.train, Some(HeldOut::new(&parts.held_out)?)));
+            return Ok((parts.train, Some(HeldOut::new(&parts.held_out))));
         }
         Ok((whole, None))
     }

@@ -1,7 +1,6 @@
 //! Bags that no training sees, with their rows apart from all others: what judges a round.
 
-use crate::error::Result;
-use easyllp::{Bags, Estimator, Link, Noise, Partition, Predictions};
+use easyllp::{Bags, Estimator, Link, Predictions};
 use ndarray::ArrayView2;
 
 /// Bags over rows that are counted anew.
@@ -12,17 +11,10 @@ pub(super) struct HeldOut {
 }
 
 impl HeldOut {
-    /// These bags of two classes, and their rows.
-    pub(super) fn new(bags: &Bags) -> Result<Self> {
-        let mut rows = Vec::with_capacity(bags.n_members());
-        let mut bag_of_row = Vec::with_capacity(bags.n_members());
-        for (bag, place) in (0..bags.n_bags()).zip(0..) {
-            rows.extend(bags.members(bag));
-            bag_of_row.extend(std::iter::repeat_n(place, bags.size(bag)));
-        }
-        let partition = Partition::from_bag_of_row(&bag_of_row, bags.n_bags())?;
-        let positives: Vec<f64> = bags.counts().column(1).to_vec();
-        Ok(Self { rows, bags: Bags::binary(partition, &positives, Noise::None)? })
+    /// These bags, and their rows.
+    pub(super) fn new(bags: &Bags) -> Self {
+        let (rows, bags) = bags.reindexed();
+        Self { rows, bags }
     }
 
     /// The Brier score of scores, one for each of the rows.
@@ -47,7 +39,7 @@ mod tests {
             .unwrap()
             .brier(&Predictions::new(scores.view(), Link::Logit).unwrap())
             .unwrap();
-        let apart = HeldOut::new(&held_out).unwrap();
+        let apart = HeldOut::new(&held_out);
         let of_rows = apart.rows.iter().map(|&row| scores[[row as usize, 0]]).collect();
         let of_rows = Array2::from_shape_vec((apart.rows.len(), 1), of_rows).unwrap();
         assert!((apart.brier(of_rows.view(), Link::Logit).unwrap() - expected.value).abs() < 1e-12);

@@ -161,6 +161,18 @@ impl Population {
         label: Label,
         g: fn(usize, usize) -> f64,
     ) -> f64 {
+        self.expected_value(sizes, g, |bags, g| {
+            corrected_mean(&correction.line(bags).unwrap(), bags, label, g)
+        })
+    }
+
+    /// The expectation, over the same draws, of a value of the bags and of g, which sees the kind of row drawn in each place.
+    fn expected_value(
+        &self,
+        sizes: &[usize],
+        g: fn(usize, usize) -> f64,
+        value: impl Fn(&Bags, &dyn Fn(usize, usize) -> f64) -> f64,
+    ) -> f64 {
         let n_rows: usize = sizes.iter().sum();
         let n_draws = self.pairs.len().pow(u32::try_from(n_rows).unwrap());
         let in_order: Vec<u32> = (0..u32::try_from(n_rows).unwrap()).collect();
@@ -175,10 +187,7 @@ impl Population {
             let labels: Vec<u32> = drawn.iter().map(|pair| pair.1).collect();
             let probability: f64 = drawn.iter().map(|pair| pair.2).product();
             let bags = Bags::from_labels(deal(&in_order, sizes), &labels, self.n_classes).unwrap();
-            let line = correction.line(&bags).unwrap();
-            // g sees the kind of row that was drawn in each place.
-            expected +=
-                probability * corrected_mean(&line, &bags, label, |row, class| g(drawn[row].0, class));
+            expected += probability * value(&bags, &|row, class| g(drawn[row].0, class));
         }
         expected
     }
@@ -198,6 +207,41 @@ fn the_papers_form_is_exact_for_independent_rows_and_a_known_prior() {
                         "{label:?} {sizes:?}: {expected} is not {truth}"
                     );
                 }
+            }
+        }
+    }
+}
+
+/// Shifted to the known prior, the paper's targets shrink the covariance of label and g by Σk²/N², as `shares.rs` says. Sums of
+/// products of f32 targets of at most 4 with g of at most 4 are good to 1e-5.
+#[test]
+fn a_shift_to_the_known_prior_shrinks_the_covariance_by_one_bag() {
+    for population in [Population::binary(), Population::three_classes()] {
+        let prior = population.prior();
+        let paper = Correction::Paper(prior.clone());
+        for sizes in [vec![2, 2], vec![1, 3], vec![2, 1, 1]] {
+            for g in FUNCTIONS {
+                let shifted = |bags: &Bags, g: &dyn Fn(usize, usize) -> f64| {
+                    let mut targets = paper.soft(bags).unwrap();
+                    targets.shift_to_shares(&bags.rows(), paper.known_shares());
+                    let target = |row: usize, class: usize| match targets.values().row(row).to_vec()[..] {
+                        [positive] => f64::from(if class == 1 { positive } else { 1.0 - positive }),
+                        ref several => f64::from(several[class]),
+                    };
+                    let of_row = |row| (0..bags.n_classes()).map(|c| target(row, c) * g(row, c)).sum::<f64>();
+                    (0..bags.n_rows()).map(of_row).sum::<f64>() / bags.n_rows() as f64
+                };
+                let got = population.expected_value(&sizes, g, shifted);
+                let truth = population.mean(g);
+                let of_prior = population.mean(|row, _| {
+                    prior.classes().iter().enumerate().map(|(class, p)| p * g(row, class)).sum()
+                });
+                let n_rows: usize = sizes.iter().sum();
+                let squares: usize = sizes.iter().map(|size| size * size).sum();
+                let shrunk = squares as f64 / (n_rows * n_rows) as f64;
+                let expected = of_prior + (1.0 - shrunk) * (truth - of_prior);
+                assert!((got - expected).abs() < 1e-5, "{sizes:?}: {got} is not {expected}");
+                assert!((got - truth).abs() > 1e-3, "{sizes:?}: no bias to speak of");
             }
         }
     }

@@ -83,6 +83,18 @@ impl TargetRule for EasyLlp<'_> {
         matches!(self.draw, Draw::EveryEpoch { .. })
     }
 
+    fn shares(&self) -> Result<Option<Vec<f64>>> {
+        if self.bags.sizes().all(|size| size == 1) {
+            return Ok(None); // targets are the labels
+        }
+        match (self.correction.known_shares(), self.draw) {
+            (None, Draw::Once { .. } | Draw::EveryEpoch { .. }) => {
+                Ok(Some(self.correction.line(self.bags)?.means(self.bags)))
+            }
+            (known, _) => Ok(known),
+        }
+    }
+
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
         let seed = match self.draw {
             Draw::Never => return self.correction.soft_into(self.bags, out),

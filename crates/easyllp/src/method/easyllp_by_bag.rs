@@ -13,7 +13,7 @@
 use super::BagObjective;
 use crate::bags::Bags;
 use crate::classes::columns;
-use crate::correction::{BagWeights, Correction, Targets};
+use crate::correction::{BagWeights, Correction, Targets, inside};
 use crate::error::{Error, Result};
 use crate::loss::TrainingLoss;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
@@ -38,7 +38,7 @@ impl<'b> EasyLlpByBag<'b> {
     /// Of all forms of the correction this serves the paper's, and the centred one with equal bag weights.
     pub fn new(bags: &'b Bags, correction: &Correction, loss: &'b dyn TrainingLoss) -> Result<Self> {
         loss.check_classes(bags.n_classes())?;
-        let fixed = match correction {
+        let mut fixed = match correction {
             Correction::Centred(BagWeights::Equal) => None,
             Correction::Centred(weights) => {
                 return Err(Error::Setting {
@@ -52,7 +52,13 @@ impl<'b> EasyLlpByBag<'b> {
         if fixed.is_none() && bags.n_bags() < 2 {
             return Err(Error::TooFewBags { what: "a centred correction", needed: 2, got: bags.n_bags() });
         }
-        let pooled = bags.pooled_proportions();
+        let mut pooled = bags.pooled_proportions();
+        if !loss.has_minimum_for_any_targets() {
+            pooled = inside(pooled, 0.5 / bags.n_members() as f64);
+            if let Some(fixed) = &mut fixed {
+                fixed.shift_to_shares(&bags.rows(), correction.known_shares());
+            }
+        }
         Ok(Self { bags, loss, of_batch: pooled.clone(), pooled, fixed, slope: 0.0, share: 0.0 })
     }
 }

@@ -74,6 +74,12 @@ pub trait TargetRule {
         true
     }
 
+    /// The class shares that targets shall average to, where the method knows better than the targets' own means. Losses that
+    /// have no minimum otherwise (see [`TrainingLoss`](crate::TrainingLoss)) are trained on targets shifted to these shares.
+    fn shares(&self) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
     /// Writes the targets of an epoch, counted from 0. Called once for each epoch, in order, with the same `out`; once in all if
     /// targets do not change. L-BFGS asks for epoch 0 only.
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()>;

@@ -50,6 +50,10 @@ impl TargetRule for Rebagged<'_> {
         self.labelled.rows()
     }
 
+    fn shares(&self) -> Result<Option<Vec<f64>>> {
+        Ok(self.correction.known_shares())
+    }
+
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
         if epoch == 0 {
             self.rng = None; // a second training begins with the same bags

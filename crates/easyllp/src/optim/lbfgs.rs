@@ -210,7 +210,11 @@ fn line_search(
         let rounding = 1e-15 * start.value.abs();
         let decreased = place.value <= start.value + DECREASE * length * slope_at_start
             || (place.value <= start.value + rounding && slope <= (2.0 * DECREASE - 1.0) * slope_at_start);
-        if !place.value.is_finite() || !decreased || (place.value > low.1 + rounding && low.0 > 0.0) {
+        if !place.value.is_finite()
+            || !slope.is_finite()
+            || !decreased
+            || (place.value > low.1 + rounding && low.0 > 0.0)
+        {
             high = Some(tried);
         } else if slope.abs() <= -CURVATURE * slope_at_start {
             return Ok(place);

@@ -1,8 +1,11 @@
 use super::*;
 use crate::Noise;
 use crate::bags::Partition;
-use crate::correction::BagWeights;
+use crate::correction::{BagWeights, Correction};
+use crate::estimate::Estimator;
+use crate::link::Link;
 use crate::method::Batches;
+use crate::predictions::Predictions;
 use ndarray::array;
 
 /// Of pairs of rows it is known how many are positive, which they are where the first feature is 1.
@@ -77,9 +80,10 @@ fn held_out_bags_choose_and_all_bags_are_learnt_from() {
         ControlFlow::Continue(())
     };
     let fitted = Recipe::default().fit(&rows, &bags, None, &mut watch).unwrap();
-    assert_eq!(trainings.len(), 9);
-    assert_eq!(trainings[0], ("penalty 1 of 8".to_owned(), 160));
-    assert_eq!(trainings[8], ("all bags".to_owned(), 200));
+    assert!((4..=9).contains(&trainings.len()), "{trainings:?}");
+    assert!(trainings[0].0.starts_with("penalty 1 of at most 8 (l2 "), "{trainings:?}");
+    assert_eq!(trainings[0].1, 160);
+    assert_eq!(trainings.last(), Some(&("all bags".to_owned(), 200)));
     let held_out = fitted.held_out.unwrap();
     assert_eq!((held_out.bags.n_bags(), held_out.n_others), (20, 80));
     let Optimizer::Lbfgs(lbfgs) = fitted.optimizer else { panic!("no penalty") };
@@ -157,4 +161,136 @@ fn a_caller_may_break_off_and_few_bags_are_refused() {
     let bags = Bags::binary(partition, &[0.0, 1.0, 0.0], Noise::None).unwrap();
     let error = Recipe::default().fit(&rows, &bags, None, &mut go_on).unwrap_err();
     assert_eq!(error, Error::TooFewHeldOut { holdout: 0.2, n_bags: 3, n_held_out: 1 });
+}
+
+/// Rows with two features, of which the first tells the label with this probability, in bags of this size.
+fn simulated(n_rows: usize, share: f64, size: usize, seed: u64) -> (Rows<'static>, Vec<u32>, Partition) {
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    let labels: Vec<u32> = (0..n_rows).map(|_| u32::from(rng.random::<f64>() < share)).collect();
+    let mut feature = |(row, column): (usize, usize)| {
+        let noise: f32 = (0..4).map(|_| rng.random::<f32>() - 0.5).sum();
+        noise + if column == 0 { labels[row] as f32 } else { 0.0 }
+    };
+    let features = Array2::from_shape_fn((n_rows, 4), &mut feature);
+    let partition = bagging::random(n_rows, &bagging::Sizes::Fixed(size), seed).unwrap();
+    (Rows::dense(features).unwrap(), labels, partition)
+}
+
+/// Weights are finite, and the optimiser says that it found a minimum.
+fn assert_sound(fitted: &Fitted, what: &str) {
+    let linear = fitted.model.as_linear().unwrap();
+    let weights = linear.weights();
+    let mut parameters = weights.iter().chain(linear.intercept());
+    assert!(parameters.all(|value| value.is_finite()), "{what}: {weights}");
+    assert!(matches!(fitted.log.stopped, Stop::Converged | Stop::Flat), "{what}: {:?}", fitted.log.stopped);
+}
+
+/// A known prior and drawn labels carry the mean target out of (0, 1) in most of these fits: log loss has no minimum then, unless
+/// targets are shifted.
+#[test]
+fn a_mean_target_outside_zero_to_one_still_gives_a_model() {
+    let prior = Some(LabelPrior::binary(0.5).unwrap());
+    let drawn = Some(TargetsName::Surrogate);
+    let l2 = Some(Penalty::Value(0.1));
+    let mut n_outside = 0;
+    for seed in 0..20 {
+        let (rows, labels, partition) = simulated(1000, 0.5, 50, seed);
+        let bags = Bags::from_labels(partition, &labels, 2).unwrap();
+        for choices in [
+            Choices { prior: prior.clone(), ..Choices::default() },
+            Choices { targets: drawn, ..Choices::default() },
+            Choices { prior: prior.clone(), targets: drawn, ..Choices::default() },
+        ] {
+            let recipe = Recipe { choices, l2, holdout: 0.0, seed, ..Recipe::default() };
+            let fitted = recipe.fit(&rows, &bags, None, &mut go_on).unwrap();
+            assert_sound(&fitted, &format!("seed {seed}, {:?}", recipe.choices));
+            let mean =
+                Correction::Paper(prior.clone().unwrap()).soft(&bags).unwrap().values().mean().unwrap();
+            n_outside += usize::from(!(0.0..=1.0).contains(&mean));
+            // On average the model says what the prior says, and the feature still counts for the label.
+            let linear = fitted.model.as_linear().unwrap();
+            assert!(linear.weights()[[0, 0]].is_normal() && linear.intercept()[[0, 0]].abs() < 20.0);
+        }
+    }
+    assert!(n_outside > 20, "{n_outside}");
+}
+
+/// Noise on counts of a rare class makes the pooled share negative in some of these fits.
+#[test]
+fn noisy_reports_of_a_rare_class_still_give_a_model() {
+    let mut n_negative = 0;
+    for seed in 0..20 {
+        let (rows, labels, partition) = simulated(1000, 0.005, 10, seed);
+        let exact = Bags::from_labels(partition, &labels, 2).unwrap();
+        let bags = bagging::add_noise(&exact, Noise::Laplace(vec![5.0; exact.n_bags()]), seed).unwrap();
+        n_negative += usize::from(bags.pooled_proportions()[1] < 0.0);
+        for holdout in [0.0, 0.2] {
+            let l2 = Some(Penalty::Value(0.1));
+            let recipe = Recipe { l2, holdout, seed, ..Recipe::default() };
+            let fitted = recipe.fit(&rows, &bags, None, &mut go_on).unwrap();
+            assert_sound(&fitted, &format!("seed {seed}, holdout {holdout}"));
+        }
+    }
+    assert!(n_negative > 3, "{n_negative}");
+}
+
+/// Means outside (0, 1) of several classes, by a known prior that is far off.
+#[test]
+fn several_classes_still_give_a_model() {
+    for seed in 0..10 {
+        let (rows, labels, partition) = simulated(600, 0.3, 30, seed);
+        let labels: Vec<u32> =
+            labels.iter().enumerate().map(|(row, label)| label + u32::from(row % 4 == 0)).collect();
+        let bags = Bags::from_labels(partition, &labels, 3).unwrap();
+        let prior = Some(LabelPrior::known(vec![0.2, 0.3, 0.5]).unwrap());
+        let choices = Choices { prior, ..Choices::default() };
+        let l2 = Some(Penalty::Value(0.1));
+        let recipe = Recipe { choices, l2, holdout: 0.0, seed, ..Recipe::default() };
+        assert_sound(&recipe.fit(&rows, &bags, None, &mut go_on).unwrap(), &format!("seed {seed}"));
+    }
+}
+
+/// The Brier score that validation bags report, less that of the same predictions against the labels of the same rows: its mean over
+/// 100 fits is zero within 3.5 standard errors. Reported by the bags that chose the penalty, it was 4 to 7 of them too low.
+/// Passes on 20 of 20 seeds (EASYLLP_TEST_SEED).
+#[test]
+fn validation_metrics_do_not_flatter() {
+    let first = std::env::var("EASYLLP_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    for (share, noise) in [(0.5, None), (0.12, None), (0.5, Some(2.0))] {
+        let differences: Vec<f64> = (0..100)
+            .map(|fit| {
+                let seed = 1000 * first + fit;
+                let (rows, labels, partition) = simulated(1600, share, 16, seed);
+                let exact = Bags::from_labels(partition, &labels, 2).unwrap();
+                let noise = noise.map_or(Noise::None, |scale| Noise::Laplace(vec![scale; exact.n_bags()]));
+                let bags = bagging::add_noise(&exact, noise, seed).unwrap();
+                let recipe = Recipe { seed, ..Recipe::default() };
+                let held_out = recipe.fit(&rows, &bags, None, &mut go_on).unwrap().held_out.unwrap();
+                let predictions =
+                    Predictions::new(held_out.scores.as_ref().unwrap().view(), Link::Logit).unwrap();
+                let labels: Vec<u32> = held_out.rows.iter().map(|&row| labels[row as usize]).collect();
+                let reported = Estimator::new(&held_out.bags).unwrap().brier(&predictions).unwrap().value;
+                reported - crate::metrics::brier(&predictions, &labels).unwrap()
+            })
+            .collect();
+        let n = differences.len() as f64;
+        let mean = differences.iter().sum::<f64>() / n;
+        let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let t = mean / (variance / n).sqrt();
+        assert!(t.abs() < 3.5, "share {share}, noise {noise:?}: {mean:.4}, {t:.1} standard errors");
+    }
+}
+
+#[test]
+fn few_validation_bags_choose_but_do_not_evaluate_what_they_chose() {
+    let (rows, bags) = pairs(15);
+    let fitted = Recipe::default().fit(&rows, &bags, None, &mut go_on).unwrap();
+    let held_out = fitted.held_out.unwrap();
+    assert_eq!(held_out.bags.n_bags(), 3);
+    assert!(held_out.scores.is_none());
+    // With nothing to choose, all bags may evaluate.
+    let recipe = Recipe { l2: Some(Penalty::Value(0.1)), ..Recipe::default() };
+    let held_out = recipe.fit(&rows, &bags, None, &mut go_on).unwrap().held_out.unwrap();
+    assert_eq!((held_out.n_candidates, held_out.scores.unwrap().nrows()), (1, 6));
 }

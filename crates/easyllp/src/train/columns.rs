@@ -81,7 +81,7 @@ pub(super) fn fit(
     for epoch in 1..=settings.epochs {
         let of_blocks = blocks.iter_mut().zip(rules.chunks_mut(width));
         for ((block, rules), first_task) in of_blocks.zip((0..).step_by(width)) {
-            block.next_targets(rules, first_task, epoch - 1, &mut space)?;
+            block.next_targets(rules, loss, first_task, epoch - 1, &mut space)?;
             block.start_epoch();
         }
         order.shuffle(&mut rng);
@@ -273,6 +273,7 @@ impl Block {
     fn next_targets(
         &mut self,
         rules: &mut [&mut dyn TargetRule],
+        loss: &dyn TrainingLoss,
         first_task: usize,
         epoch: usize,
         space: &mut [Targets],
@@ -303,7 +304,7 @@ impl Block {
             let ended = &self.ended[first..];
             for (column, (rule, out)) in rules.iter_mut().zip(&mut *space).enumerate() {
                 if ended[column].is_none() {
-                    next_targets(&mut **rule, epoch, out).map_err(|error| Error::Task {
+                    next_targets(&mut **rule, loss, epoch, out).map_err(|error| Error::Task {
                         task: first_task + first + column,
                         error: Box::new(error),
                     })?;

@@ -23,7 +23,7 @@ pub(super) fn fit(
         return Err(Error::NotConvex { loss: loss.name().as_str() });
     }
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
-    super::next_targets(rule, 0, &mut targets)?;
+    super::next_targets(rule, loss, 0, &mut targets)?;
     let objective = Objective {
         model: &*model,
         rows,
@@ -46,7 +46,8 @@ pub(super) fn fit(
             watch(Progress::Epoch(EpochLog { epoch, loss }))
         },
     );
-    model.set_parameters(&point);
+    // Weights that a model cannot hold are no minimum, whatever made the search stop.
+    let end = if point.iter().all(|value| value.abs() <= f64::from(f32::MAX)) { end } else { End::Unbounded };
     let stopped = match end {
         End::Converged => Stop::Converged,
         End::Flat => Stop::Flat,
@@ -57,6 +58,7 @@ pub(super) fn fit(
             return Err(Error::Unbounded { iteration, loss });
         }
     };
+    model.set_parameters(&point);
     Ok(TrainLog { epochs, stopped, best: None })
 }
 

@@ -97,8 +97,8 @@ pub(super) fn fit<M: Model>(
     let mut stopped = Stop::Finished;
 
     'training: for epoch in 1..=settings.epochs {
-        if let Aim::Rows(rule, _) = &mut aim {
-            super::next_targets(*rule, epoch - 1, &mut targets)?;
+        if let Aim::Rows(rule, loss) = &mut aim {
+            super::next_targets(*rule, *loss, epoch - 1, &mut targets)?;
         }
         order.shuffle(&mut rng);
         let mut epoch_loss = 0.0;

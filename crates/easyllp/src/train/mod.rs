@@ -120,17 +120,17 @@ pub struct Judge<'j, M> {
 }
 
 /// The mean of the last few figures.
-struct Smoothed {
+pub(crate) struct Smoothed {
     window: usize,
     figures: VecDeque<f64>,
 }
 
 impl Smoothed {
-    fn new(window: usize) -> Self {
+    pub(crate) fn new(window: usize) -> Self {
         Self { window: window.max(1), figures: VecDeque::new() }
     }
 
-    fn next(&mut self, figure: f64) -> f64 {
+    pub(crate) fn next(&mut self, figure: f64) -> f64 {
         if self.figures.len() == self.window {
             self.figures.pop_front();
         }
@@ -447,11 +447,22 @@ fn check_members(members: &[u32], n_rows: usize) -> Result<()> {
 }
 
 /// Asks a method for the targets of an epoch, and refuses them where nothing can be trained towards them.
-fn next_targets(rule: &mut dyn TargetRule, epoch: usize, out: &mut Targets) -> Result<()> {
+///
+/// Where the loss needs it, they are shifted so that their means are class shares.
+fn next_targets(
+    rule: &mut dyn TargetRule,
+    loss: &dyn TrainingLoss,
+    epoch: usize,
+    out: &mut Targets,
+) -> Result<()> {
     if epoch > 0 && !rule.changes() {
         return Ok(());
     }
     rule.targets(epoch, out)?;
     out.check(rule.n_rows(), rule.n_classes())?;
-    out.check_finite()
+    out.check_finite()?;
+    if !loss.has_minimum_for_any_targets() {
+        out.shift_to_shares(&rule.rows(), rule.shares()?);
+    }
+    Ok(())
 }
