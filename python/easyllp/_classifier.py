@@ -24,8 +24,8 @@ from easyllp._targets import counts_of
 class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A model of single rows, learnt from the label proportions of bags.
 
-    A share of the bags is held out to choose the penalty (or, with minibatches, the epoch) and to say how good the model is; the model
-    is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model file as the program
+    A share of the bags is held out as validation bags, to choose the penalty (or, with minibatches, the epoch) and to estimate how
+    good the model is; the model is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model file as the program
     `easyllp train` with the same settings and seed, byte for byte.
 
     An array is taken as it is: float32 in C order is read where it lies, anything else is converted once, and SciPy's sparse arrays
@@ -42,7 +42,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     loss : {"logistic", "softmax", "squared"}, optional
         Cross-entropy by default. For networks squared is often the better one.
     l2 : float or "auto", optional
-        The penalty l2/2·‖w‖² of a linear model; by default the best of eight on held-out bags. With minibatches it is the decay of
+        The penalty l2/2·‖w‖² of a linear model; by default the best on held-out bags of up to eight, from strong to weak, until two
+        in a row are no better. With minibatches it is the decay of
         weights, by default none.
     epochs : int, optional
         Train by minibatches (Adam) with at most so many passes over the rows (40 by default for networks), stopped when held-out bags
@@ -60,7 +61,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     smoothing : int, default=1
         Judge an epoch by the mean figure of so many, the last of which it is.
     prior : float or sequence of float, optional
-        easyllp, easyllp-sgd: the known share of the positive class, or of each class; easyllp then has the paper's targets.
+        easyllp, easyllp-sgd: the known share of the positive class, or of each class. easyllp then uses the paper's targets; for
+        log loss they are shifted by one constant so that their mean is the prior, without which the loss may have no minimum.
     bag_weights : str, optional
         easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO.
     targets : {"soft", "surrogate", "fresh-surrogate"}, optional
@@ -109,7 +111,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     stopped_because_ : str
         finished, converged or flat.
     holdout_ : Evaluation or None
-        How good a model of the other bags is on those held out.
+        Validation metrics, estimated from the held-out bags. They describe models trained on the other bags, not the final model,
+        which is trained on all bags. What was chosen on one half of the held-out bags is evaluated on the other half, and the other
+        way round, so that no bag evaluates what it chose. None with `holdout=0`, and with fewer than 4 held-out bags if there was a
+        choice among penalties or epochs.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         For tables.

@@ -324,3 +324,30 @@ def test_search_by_bags_finds_nearly_the_best_penalty_for_adult():
     losses = [log_loss(test.y, fit.predict_proba(test.X)) for fit in fits]
     # So came 18 of the deals of seeds 1 to 20, the other two within 3 %. By log loss in the folds it is 14: that is far noisier.
     assert losses[penalties.index(search.best_params_["l2"])] < 1.02 * min(losses)
+
+
+@pytest.mark.parametrize("holdout", [0, 0.2])
+@pytest.mark.parametrize("settings", [{"prior": 0.5}, {"targets": "surrogate"}, {}])
+def test_a_mean_target_outside_zero_to_one_still_gives_a_model(settings, holdout):
+    """Log loss has no minimum along the intercept when the mean target leaves (0, 1), unless targets are shifted."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1000, 3)).astype(np.float32)
+    bags = np.arange(1000) // 50
+    shares = np.where(bags % 2 == 0, 0.5, 0.6)
+    model = LLPClassifier(l2=0.1, holdout=holdout, **settings).fit(X, shares, bags=bags)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.stopped_because_ == "converged"
+    expected = 0.5 if "prior" in settings else 0.55
+    assert abs(model.predict_proba(X)[:, 1].mean() - expected) < 0.02
+    noisy = {int(bag): float(rng.laplace(0, 5)) - 2 for bag in np.unique(bags)}
+    model = LLPClassifier(l2=0.1, holdout=holdout).fit_bags(X, bags, noisy, noise=("laplace", 5.0))
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_few_validation_bags_report_no_metrics_of_what_they_chose():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 3)).astype(np.float32)
+    bags = np.arange(150) // 10
+    shares = np.where(bags % 2 == 0, 0.5, 0.6)
+    assert LLPClassifier().fit(X, shares, bags=bags).holdout_ is None
+    assert LLPClassifier(l2=0.1).fit(X, shares, bags=bags).holdout_.n_bags == 3

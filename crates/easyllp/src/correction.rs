@@ -28,6 +28,9 @@
 //!   variance per bag does not grow with k. Here `f = (N − 1)/(N − Σω_i k_i)` and `h = Σω_i k_i (α_i − p̂)/N`; with noise
 //!   `p_ω = Σω_i k_i α_i / Σω_i k_i`, and `Σω_i k_i` in `f` becomes `N Σω_i² k_i / Σω_i k_i`.
 //!
+//! Training shifts targets by one constant per class where the loss has no minimum otherwise: log loss, when the mean target of
+//! a class leaves (0, 1). See `correction/shares.rs` for when, to what, and how little bias that adds.
+//!
 //! The surrogate form (eq. *tlsimple*) puts a label drawn from the bag's proportions in the place of `α_i`. With all
 //! bags of one row, every form returns the label itself, to the bit.
 

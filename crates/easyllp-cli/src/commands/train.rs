@@ -20,8 +20,8 @@ use std::path::PathBuf;
 
 /// Train a model of rows from bags.
 ///
-/// A share of the bags is held out to choose the penalty and to say how good the model is; the model that is written is then trained
-/// on all bags.
+/// A share of the bags is held out as validation bags, to choose the penalty (or the epoch) and to estimate how good the model is. What
+/// was chosen on one half of them is evaluated on the other half. The model that is written is then trained on all bags.
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
     loss: Option<LossName>,
 
-    /// Penalty l2/2·‖w‖²: a number, or `auto` (the default) for the best of eight on held-out bags. With minibatches it is the
+    /// Penalty l2/2·‖w‖²: a number, or `auto` (the default) for the best of up to eight on validation bags. With minibatches it is the
     /// decay of weights, by default none
     #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
     l2: Option<Penalty>,
