@@ -33,7 +33,7 @@ impl Targets {
             [positive] => vec![1.0 - positive, positive],
             _ => means.clone(),
         };
-        let least = (0.5 / rows.len() as f64).max(ROUNDING * largest);
+        let least = (0.5 / rows.len() as f64).max(ROUNDING * largest).min(0.5 / n_classes as f64);
         let shares = inside(shares.unwrap_or_else(|| by_class.clone()), least);
         let is_near = |(mean, share): (&f64, &f64)| (mean - share).abs() <= ROUNDING * largest;
         if by_class.iter().all(|&mean| mean > 0.0 && mean < 1.0) && by_class.iter().zip(&shares).all(is_near)
