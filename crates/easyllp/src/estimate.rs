@@ -55,7 +55,7 @@ pub enum Scope {
     /// The mean over the population that the rows were drawn from.
     #[default]
     Population,
-    /// The mean over these very rows: only the dealing into bags, and noise, is chance.
+    /// The mean over these very rows: only the dealing into bags, and noise, is chance. Row labels leave none.
     TheseRows,
 }
 
@@ -68,7 +68,7 @@ pub enum Intervals {
     /// By drawing bags with replacement. It takes time, and few bags are few for it too; intervals may lean to one side. Squared
     /// calibration error keeps the interval that it has.
     Bootstrap {
-        /// How often, at least 100; 2,000 make ends depend little on the seed.
+        /// How often, from 100 to a million; 2,000 make ends depend little on the seed.
         draws: usize,
         /// The seed of the draws.
         seed: u64,
@@ -157,6 +157,9 @@ pub struct Estimator<'b> {
 }
 
 impl<'b> Estimator<'b> {
+    /// More draws make no end of an interval any better, and take memory and time.
+    const MOST_DRAWS: usize = 1_000_000;
+
     /// At least two bags are needed.
     pub fn new(bags: &'b Bags) -> Result<Self> {
         if bags.n_bags() < 2 {
@@ -183,11 +186,14 @@ impl<'b> Estimator<'b> {
     /// Intervals of another making.
     pub fn intervals(self, intervals: Intervals) -> Result<Self> {
         match intervals {
-            Intervals::Bootstrap { draws, .. } if draws < 100 => Err(Error::Setting {
-                name: "number of bootstrap draws",
-                value: draws.to_string(),
-                expected: "at least 100",
-            }),
+            Intervals::Bootstrap { draws, .. } if !(100..=Self::MOST_DRAWS).contains(&draws) => {
+                let value = draws.to_string();
+                Err(Error::Setting {
+                    name: "number of bootstrap draws",
+                    value,
+                    expected: "from 100 to 1,000,000",
+                })
+            }
             _ => Ok(Self { intervals, ..self }),
         }
     }
@@ -513,6 +519,38 @@ mod tests {
         let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
         let error = Estimator::new(&first).unwrap().error(&predictions).unwrap();
         assert!((error.low - 0.0018).abs() < 2e-4 && (0.0545..0.059).contains(&error.high), "{error:?}");
+    }
+
+    #[test]
+    fn labels_of_these_rows_leave_nothing_to_chance() {
+        let labels: Vec<u32> = (0..60).map(|row| row * row % 7 % 3).collect();
+        let singles = Partition::new(60, (0..60).map(|row| [row])).unwrap();
+        for n_classes in [2, 3] {
+            let labels: Vec<u32> = labels.iter().map(|&label| label.min(n_classes - 1)).collect();
+            let bags = Bags::from_labels(singles.clone(), &labels, n_classes as usize).unwrap();
+            let columns = if n_classes == 2 { 1 } else { 3 };
+            let scores =
+                Array2::from_shape_fn((60, columns), |(row, class)| (row * (class + 2) % 11) as f32 - 4.0);
+            // No error at all is as certain as any other number of them.
+            let right = Array2::from_shape_fn((60, columns), |(row, class)| {
+                let is_of_class = labels[row] as usize == if columns == 1 { 1 } else { class };
+                if is_of_class { 9.0_f32 } else { -9.0 }
+            });
+            for scores in [scores, right] {
+                let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
+                let estimator = Estimator::new(&bags).unwrap();
+                let drawn = estimator.intervals(Intervals::Bootstrap { draws: 100, seed: 1 }).unwrap();
+                for of_rows in [estimator.scope(Scope::TheseRows), drawn.scope(Scope::TheseRows)] {
+                    for (name, figure) in of_rows.figures(&predictions).unwrap() {
+                        let width = figure.high - figure.low;
+                        assert!(width.abs() < 1e-12 && figure.standard_error < 1e-12, "{name}: {figure:?}");
+                        assert!((figure.high - figure.value).abs() < 1e-9, "{name}: {figure:?}");
+                    }
+                }
+                let (_, log_loss) = estimator.figures(&predictions).unwrap()[0];
+                assert!(log_loss.high > log_loss.low, "the population is still unknown: {log_loss:?}");
+            }
+        }
     }
 
     #[test]

@@ -69,6 +69,9 @@ impl Estimator<'_> {
     /// The interval of a mean of squares that is at most `most`.
     pub(super) fn squares_interval(&self, squares: &Squares, most: f64) -> Estimate {
         let &Squares { ref statistic, variance, normal, single, centre } = squares;
+        if self.is_certain() {
+            return self.t_interval(statistic.value, 0.0, Form::Squares);
+        }
         if let Intervals::Bootstrap { draws, seed } = self.intervals {
             return self.bootstrap_interval(statistic, Form::Squares, draws, seed);
         }

@@ -3,7 +3,7 @@
 //! Whatever is smooth in such values is one again, by its derivatives: ratios, products, differences of two models on the same
 //! bags. Nothing has to be derived twice.
 
-use super::{Estimate, Estimator, Form, Intervals};
+use super::{Estimate, Estimator, Form, Intervals, Scope};
 
 /// An estimate before it has an interval.
 #[derive(Debug, Clone)]
@@ -47,8 +47,18 @@ impl Statistic {
 }
 
 impl Estimator<'_> {
+    /// Whether nothing is left to chance: these very rows are asked for, and each is a bag of its own, as it would be in any
+    /// dealing.
+    pub(super) fn is_certain(&self) -> bool {
+        let bags = self.bags;
+        self.scope == Scope::TheseRows && bags.n_members() == bags.n_bags() && !bags.has_noise()
+    }
+
     /// The covariance of two statistics.
     pub(super) fn covariance(&self, first: &Statistic, second: &Statistic) -> f64 {
+        if self.is_certain() {
+            return 0.0;
+        }
         let n_bags = self.bags.n_bags() as f64;
         let of_bags: f64 = first.influence.iter().zip(&second.influence).map(|(a, b)| a * b).sum();
         n_bags / (n_bags - 1.0) * of_bags + self.pooled_noise(&first.pooled, &second.pooled)
