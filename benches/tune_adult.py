@@ -32,7 +32,7 @@ def main():
             "--format", "csv", "--out", "bags")
         # Each test row a bag of its own.
         run("bag", "--rows", "test.csv", "--label", "income", "--positive", ">50K", "--size", 1, "--format", "csv", "--out", "singles")
-        data = ["--rows", "bags/rows.csv", "--reports", "bags/reports.csv", "--key", "bag", "--count", "count", "--seed", seed]
+        data = ["--rows", "bags/rows.csv", "--reports", "bags/reports.csv", "--key", "bag", "--count", ">50K", "--seed", seed]
         models = [text for model in MODELS for text in ("--model", model)]
         space = [*models, "--method", ",".join(METHODS), "--l2", ",".join(map(str, PENALTIES)), "--loss", "logistic", *NETWORK]
         print(run("tune", *data, *space, "--out", "best.toml"), flush=True)
@@ -49,7 +49,7 @@ def main():
 def test_loss(run, data, options):
     run("train", *data, *options, "--holdout", 0, "--out", "model")
     found = json.loads(run("evaluate", "--model", "model", "--rows", "singles/rows.csv", "--reports", "singles/reports.csv",
-                           "--key", "bag", "--count", "count", "--json"))
+                           "--key", "bag", "--count", ">50K", "--json"))
     return next(figure["from_bags"]["value"] for figure in found["figures"] if figure["name"] == "log loss")
 
 

@@ -76,7 +76,7 @@ easyllp = programs / "easyllp"
 bags, model = folder / "bags", folder / "model"
 quiet = dict(check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 subprocess.run([easyllp, "bag", "--rows", few, "--label", "label", "--size", "64", "--out", bags], **quiet)
-files = ["--rows", bags / "rows.parquet", "--reports", bags / "reports.parquet", "--key", "bag", "--count", "count"]
+files = ["--rows", bags / "rows.parquet", "--reports", bags / "reports.parquet", "--key", "bag", "--count", "1"]
 subprocess.run([easyllp, "train", *files, "--out", model, "--l2", "0.001"], **quiet)
 peak = peak_memory([easyllp, "predict", "--model", model, "--rows", log, "--out", folder / "scores.parquet"])
 print(f"\n`easyllp predict` on {ROWS:,} rows: {peak:.2f} GB resident at most")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class Bags:
     names : list
         The bags' ids.
     columns : list, optional
-        What the columns of counts are called, where a report says it.
+        What the columns of counts are called, where they have names.
     """
 
     of_row: npt.NDArray[np.uint32]
@@ -55,7 +56,7 @@ class Bags:
 
 def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32], list[Hashable]]:
     """Number distinct ids in the order in which they come up; ids of several columns are tuples."""
-    array = _id_array(ids)
+    array = _id_array(eager(ids))
     if n_rows is not None and len(array) != n_rows:
         raise ValueError(f"bags has {len(array)} ids for {n_rows} rows: one id a row is needed")
     if array.dtype.kind in "biufSUmM":
@@ -69,7 +70,7 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
         return rank[place], _names(distinct[order])
     place_of: dict[Hashable, int] = {}
     of_row = np.empty(len(array), dtype=np.uint32)
-    for row, name in enumerate(array.tolist()):
+    for row, name in enumerate(map(key, array.tolist())):
         if _is_missing(name) or (isinstance(name, tuple) and any(_is_missing(part) for part in name)):
             raise ValueError(f"row {row} has no bag id")
         try:
@@ -84,10 +85,14 @@ def _id_array(ids: Any) -> npt.NDArray[Any]:
     if isinstance(ids, np.ndarray):
         if ids.ndim == 1:
             return ids
+        if ids.ndim == 2 and ids.shape[1] == 1:
+            return ids[:, 0]
         if ids.ndim == 2:
-            return _objects(tuple(line) for line in ids.tolist())
+            return _objects(zip(*(_names(column) for column in ids.T), strict=True))
         raise ValueError(f"bags must have one id a row, or several columns of ids; it has {ids.ndim} dimensions")
     columns = getattr(ids, "column_names", None) or getattr(ids, "columns", None)
+    if columns is not None and len(columns) == 1:
+        return _id_array(ids[columns[0]])
     if columns is not None:  # a table of keys
         return _objects(zip(*(_values(ids[name]) for name in columns), strict=True))
     if hasattr(ids, "to_numpy") and getattr(getattr(ids, "dtype", None), "kind", "O") in "biufmM":
@@ -114,6 +119,24 @@ def _objects(values: Iterable[Any]) -> npt.NDArray[np.object_]:
     return objects
 
 
+def eager(data: Any) -> Any:
+    """The data, read if it is a lazy frame, as Polars has them."""
+    return data.collect() if type(data).__name__ == "LazyFrame" and hasattr(data, "collect") else data
+
+
+def key(name: Any) -> Any:
+    """An id by which rows and reports meet: a day is its first moment, and NumPy's values are Python's."""
+    if type(name) in (str, int):
+        return name
+    if isinstance(name, tuple):
+        return tuple(key(part) for part in name)
+    if isinstance(name, np.generic):
+        name = _names(np.asarray([name]))[0]
+    if isinstance(name, date) and not isinstance(name, datetime):
+        return datetime(name.year, name.month, name.day)
+    return name
+
+
 def _names(distinct: npt.NDArray[Any]) -> list[Hashable]:
     """Ids as Python has them, by which reports are looked up: times are compared with those of any unit."""
     if distinct.dtype.kind in "mM":
@@ -125,7 +148,9 @@ def _names(distinct: npt.NDArray[Any]) -> list[Hashable]:
 
 
 def _is_missing(name: Any) -> bool:
-    return name is None or (isinstance(name, float) and name != name) or type(name).__name__ in ("NAType", "NaTType")
+    if isinstance(name, (float, np.floating, np.datetime64, np.timedelta64)):
+        return bool(name != name)
+    return name is None or type(name).__name__ in ("NAType", "NaTType")
 
 
 def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
@@ -140,6 +165,8 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     n_rows : int, optional
         How many rows there must be.
     """
+    y = eager(y)
+    columns = table_columns(y)
     y = np.asarray(y)
     if y.dtype.kind not in "biuf":
         raise ValueError(f"with bags, y is each row's bag proportion, a number from 0 to 1; its dtype is {y.dtype}")
@@ -180,63 +207,10 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     if y.ndim == 2 and (whole.sum(axis=1) != sizes).any():
         bag = int(np.argmax(whole.sum(axis=1) != sizes))
         raise ValueError(f"bag {names[bag]!r} has {sizes[bag]} rows but its class counts sum to {whole[bag].sum():g}")
-    return Bags(of_row, whole, names)
+    return Bags(of_row, whole, names, columns if y.ndim == 2 else None)
 
 
-def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
-    """Bags from each row's id and a report, in whose order the bags are.
-
-    A report is a mapping, a pandas Series or DataFrame whose index holds the ids, or a table of Polars or PyArrow whose first column does.
-    """
-    of_row, seen = places(bags, n_rows)
-    names, columns, numbers = _report(counts)
-    try:
-        values = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError("counts must be a number a bag, or as many numbers as there are classes") from error
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if len(names) == 0:
-        raise ValueError("the report has no bags")
-    place_of = {name: place for place, name in enumerate(names)}
-    if len(place_of) != len(names):
-        twice = next(name for place, name in enumerate(names) if place_of[name] != place)
-        raise ValueError(f"bag {twice!r} is reported twice")
-    unreported = [name for name in seen if name not in place_of]
-    if unreported:
-        raise ValueError(f"{len(unreported)} bags of the rows have no report: {_first_few(unreported)}")
-    missing = set(place_of).difference(seen)
-    if missing:
-        named = [name for name in names if name in missing]
-        raise ValueError(f"{len(named)} reported bags have no rows: {_first_few(named)}")
-    to_report = np.asarray([place_of[name] for name in seen], dtype=np.uint32)
-    return Bags(to_report[of_row], values, names, columns)
-
-
-def _report(counts: Any) -> tuple[list[Hashable], list[Hashable] | None, Any]:
-    """The ids of a report, the names of its columns if it has some, and its numbers."""
-    if isinstance(counts, Mapping):
-        return list(counts), None, list(counts.values())
-    if hasattr(counts, "iloc"):  # of pandas
-        columns = list(counts.columns) if hasattr(counts, "columns") else None if counts.name is None else [counts.name]
-        return counts.index.tolist(), columns, counts.to_numpy()
-    if hasattr(counts, "__arrow_c_stream__") and hasattr(counts, "columns"):
-        ids, *columns = _report_columns(counts)
-        return _values(counts[ids]), columns, list(zip(*(_values(counts[name]) for name in columns), strict=True))
-    raise TypeError(
-        "counts must be a mapping from bag id to count, a pandas Series or DataFrame with the ids as its index, or a table of Polars "
-        f"or PyArrow with the ids as its first column; it is a {type(counts).__name__}"
-    )
-
-
-def _report_columns(counts: Any) -> list[Hashable]:
-    names = list(getattr(counts, "column_names", None) or counts.columns)
-    if len(names) < 2 or len(set(names)) < len(names):
-        shown = ", ".join(map(repr, names))
-        raise ValueError(f"the report has the columns {shown or 'none'}: ids go first, then counts, each under a name of its own")
-    return names
-
-
-def _first_few(names: list[Any]) -> str:
-    shown = ", ".join(repr(name) for name in names[:3])
-    return shown if len(names) <= 3 else f"{shown}, …"
+def table_columns(data: Any) -> list[Hashable] | None:
+    """The names of the columns of a table, if it is one."""
+    columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    return None if columns is None or isinstance(data, np.ndarray) else list(columns)

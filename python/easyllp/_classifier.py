@@ -14,10 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from easyllp import _easyllp
-from easyllp._bags import Bags, _is_missing, from_proportions, from_report
+from easyllp._bags import Bags, _is_missing, eager, from_proportions
+from easyllp._classes import by_class, check_prior, counted, in_class_order, names_of, prior_of
 from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise
+from easyllp._reports import from_report
 from easyllp._rows import column_names, is_table, readable, table
-from easyllp._settings import SETTINGS, checked_count, image_shape, n_threads, seed_of
+from easyllp._settings import COUNTS, SETTINGS, image_shape, n_threads, seed_of, whole_number
 from easyllp._targets import counts_of
 
 
@@ -60,9 +62,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Stop minibatches after so many epochs in a row that are no better.
     smoothing : int, default=1
         Judge an epoch by the mean figure of so many, the last of which it is.
-    prior : float or sequence of float, optional
-        easyllp, easyllp-sgd: the known share of the positive class, or of each class. easyllp then uses the paper's targets; for
-        log loss they are shifted by one constant so that their mean is the prior, without which the loss may have no minimum.
+    prior : float, sequence of float or dict, optional
+        easyllp, easyllp-sgd: the known share of the positive class, or of each class, in the order of `classes_` or by class. easyllp then
+        uses the paper's targets; for log loss they are shifted by one constant so that their mean is the prior, without which the
+        loss may have no minimum.
     bag_weights : str, optional
         easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO.
     targets : {"soft", "surrogate", "fresh-surrogate"}, optional
@@ -96,14 +99,16 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=1
         The seed of the split, of first weights and of the order of rows.
     n_jobs : int, optional
-        Threads; by default one a core. The model does not depend on it.
+        Threads; by default one a core, and at most 64 or one a core. The model does not depend on it.
     verbose : int, default=0
         Whether progress is told on stderr.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        What classes are called.
+        The classes in sorted order, which is that of everything that has a column for each, in files and in ONNX, too. With labels
+        they are these; with proportions or counts of several classes the names of their columns, if they have some, or 0, 1, …; with
+        one count 0 and 1, the class that was counted.
     prior_ : ndarray of shape (n_classes,)
         The share of each class among the rows that it was trained on.
     history_ : dict
@@ -210,7 +215,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like or table of shape (n_rows, n_features)
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             With `bags`, each row's bag proportion: the share of positive rows in its bag, or the share of each class, the same for all
-            rows of a bag. Without, the rows' own labels.
+            rows of a bag; columns of a table name their classes. Without, the rows' own labels.
         bags : array-like of shape (n_rows,) or (n_rows, n_keys), optional
             An id a row, of any type that has a hash; columns of several keys are taken together. Without, every row is its own bag.
 
@@ -218,10 +223,13 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        X = eager(X)
         if bags is not None:
             features = self._features(X, reset=True)
             given = from_proportions(y, bags, _n_rows(X))
-            return self._fit(features, given, np.arange(given.n_classes), None)
+            check_prior(self.prior, given)
+            given, classes = in_class_order(given)
+            return self._fit(features, given, classes, None)
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None: LLPClassifier learns from labels or proportions")
         features, y = self._features(X, reset=True, y=y)
@@ -248,8 +256,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             An id a row; those of several keys are tuples.
         counts : mapping or table
             How many rows of each bag are positive, by bag id: class 1, and all others are class 0. Or how many are in each class, a
-            column each, by whose names classes are called. A pandas Series or DataFrame has the ids as its index; a table of Polars or
-            PyArrow, which have none, in its first column.
+            column each, by whose names classes are called. A pandas Series or DataFrame has the ids as its index; a table without such
+            an index (Polars, PyArrow, what `pandas.read_csv` gives) has them in the columns that are called as those of `bags` are, or
+            else in its first ones.
         noise : (str, float or array-like), optional
             Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one a bag by its id
             or in the order of `counts`.
@@ -269,17 +278,14 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict([[2.0, 0.0], [-2.0, 0.0]])
         array([1, 0])
         """
+        X = eager(X)
         features = self._features(X, reset=True)
         given = from_report(bags, counts, _n_rows(X))
-        classes: npt.NDArray[Any] = np.arange(given.n_classes)
-        names: list[str] | None = None
-        if given.columns is not None and given.counts.ndim == 2:
-            classes = np.asarray(given.columns)
-            if len(set(classes.tolist())) < len(classes):
-                raise ValueError("two columns of counts have the same name, and classes are called by them")
-        elif given.columns is not None:
-            names = ["rest", str(given.columns[0])]
-        return self._fit(features, given, classes, declared_noise(noise, given.names), names)
+        check_prior(self.prior, given)
+        given, classes = in_class_order(given)
+        name = given.columns[0] if given.columns and given.counts.ndim == 1 else None
+        positive = name if isinstance(name, str) else None
+        return self._fit(features, given, classes, declared_noise(noise, given.names), positive)
 
     def _fit(
         self,
@@ -287,25 +293,26 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given: Bags,
         classes: npt.NDArray[Any],
         noise: tuple[str, list[float]] | None,
-        names: list[str] | None = None,
+        positive: str | None = None,
     ) -> LLPClassifier:
         if len(given.names) < 2:
             raise ValueError("there is n_samples=1 bag, and at least 2 are needed: one bag tells rows apart by nothing")
         if noise is None:
             _check_classes(given, classes)
         settings = {name: getattr(self, name) for name in SETTINGS}
+        settings |= {name: whole_number(name, settings[name], 1) for name in COUNTS if settings[name] is not None}
         settings["seed"] = seed_of(self.random_state)
         if self.prior is not None:
-            settings["prior"] = np.asarray(self.prior, dtype=np.float64).ravel().tolist()
+            settings["prior"] = np.asarray(prior_of(self.prior, classes), dtype=np.float64).ravel().tolist()
         model, outcome = _easyllp.Model.fit(
             features,
             given.of_row,
             counts_of(given),
             noise,
-            names or [str(name) for name in classes],
+            names_of(classes) if positive is None else counted(positive),
             settings,
             image_shape(self.image),
-            (checked_count("max_vocabulary", self.max_vocabulary), checked_count("hash_buckets", self.hash_buckets)),
+            (whole_number("max_vocabulary", self.max_vocabulary, 0), whole_number("hash_buckets", self.hash_buckets, 0)),
             n_threads(self.n_jobs),
             bool(self.verbose),
         )
@@ -313,15 +320,14 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = json.loads(outcome)
         self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
         self.stopped_because_ = told["log"]["stopped"]
-        self.holdout_ = _evaluation(told["held_out"])
+        self.holdout_ = _evaluation(told["held_out"], classes.tolist() if positive is None else model.classes)
         return self
 
     def _adopt(self, model: _easyllp.Model, classes: npt.NDArray[Any]) -> None:
-        """Take a model whose classes are called so. scikit-learn has classes in sorted order, files in that of their report."""
+        """Take a model of these classes."""
         self._model = model
-        self._order = np.argsort(classes, kind="stable")
-        self.classes_ = classes[self._order]
-        self.prior_ = np.asarray(model.prior)[self._order]
+        self.classes_ = classes
+        self.prior_ = np.asarray(model.prior)
 
     def _features(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Rows as the compiled part takes them, checked as scikit-learn checks them."""
@@ -368,7 +374,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._features(X, reset=False)
+        return self._features(eager(X), reset=False)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Score rows.
@@ -385,10 +391,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         features = self._checked(X)
         scores = self._model.scores(features)
-        if scores.shape[1] > 1:
-            return scores[:, self._order]
-        of_second = scores[:, 0] - np.float32(self._model.threshold)
-        return of_second if self._order[1] == 1 else -of_second
+        return scores if scores.shape[1] > 1 else scores[:, 0] - np.float32(self._model.threshold)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of each row.
@@ -429,7 +432,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array([0, 0, 1, 1])
         """
         features = self._checked(X)
-        return self._model.probabilities(features)[:, self._order]
+        return self._model.probabilities(features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
         """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it.
@@ -453,13 +456,11 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight is for labels of rows, not for bags")
+        X = eager(X)
         given = from_proportions(y, bags, _n_rows(X))
         if given.n_classes != len(self.classes_):
             raise ValueError(f"y is of {given.n_classes} classes, and the model of {len(self.classes_)}")
-        if given.counts.ndim == 2:  # in the order that the model has
-            given = Bags(given.of_row, given.counts[:, np.argsort(self._order)], given.names)
-        elif self._order[0] == 1:
-            given = Bags(given.of_row, given.sizes - given.counts, given.names)
+        given = by_class(given, self.classes_)
         scores = self._model.scores(self._checked(X))
         value, *_ = _easyllp.figure("accuracy", scores, self._model.link, given.of_row, counts_of(given))
         return value
@@ -479,8 +480,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Give the model as ONNX, for whatever runs that.
 
         Its inputs are the columns of the table it was trained on, by name (numbers as float64, categories as text, each of shape
-        (n_rows, 1)), or for arrays one input `x`, float32 of shape (n_rows, n_features). Its outputs are `label`, `probabilities`
-        and `scores`. Columns that are hashed have no form in ONNX, and are refused.
+        (n_rows, 1)), or for arrays one input `x`, float32 of shape (n_rows, n_features). Its outputs are `label` (the name of the class),
+        `probabilities` (in the order of `classes_`, as `predict_proba` has them) and `scores`. Columns that are hashed have no form in ONNX, and are refused.
 
         Parameters
         ----------
@@ -508,18 +509,12 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if sorted(features) != sorted(self.feature_names_in_):
                 raise AttributeError("there is no coef_: not every column is one feature, as numbers without missing ones are")
             weights = weights[[features.index(name) for name in self.feature_names_in_]]
-        return weights.T[self._order] if weights.shape[1] > 1 else weights.T * self._sign
+        return weights.T
 
     @property
     def intercept_(self) -> npt.NDArray[np.float32]:
         """Intercepts of a linear model."""
-        intercepts = np.asarray(self._weights()[1], dtype=np.float32)
-        return intercepts[self._order] if len(intercepts) > 1 else intercepts * self._sign
-
-    @property
-    def _sign(self) -> np.float32:
-        """Whether the one score of two classes speaks for the second of them."""
-        return np.float32(1 if self._order[1] == 1 else -1)
+        return np.asarray(self._weights()[1], dtype=np.float32)
 
     def _weights(self) -> tuple[npt.NDArray[np.float32], list[float]]:
         if not hasattr(self, "_model"):
@@ -554,8 +549,8 @@ def _n_rows(X: Any) -> int:
     return int(shape[0]) if shape else len(X)
 
 
-def _evaluation(told: dict[str, Any] | None) -> Evaluation | None:
+def _evaluation(told: dict[str, Any] | None, classes: list[Any]) -> Evaluation | None:
     if told is None:
         return None
     figures: dict[str, Estimate] = {name: _estimate(found) for name, found in told["figures"]}
-    return Evaluation(figures, n_bags=told["n_bags"])
+    return Evaluation(figures, n_bags=told["n_bags"], classes=tuple(classes))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from easyllp import _easyllp
-from easyllp._bags import from_proportions, from_report
+from easyllp._bags import eager, from_proportions
 from easyllp._evaluation import Estimate, _estimate, declared_noise
+from easyllp._reports import from_report
 from easyllp._rows import is_table, readable, table
 from easyllp._settings import checked_seed
 from easyllp._targets import counts_of
@@ -106,6 +107,7 @@ def diagnose(
     if not 0 < level < 1:
         raise ValueError(f"level is {level}: it must lie between 0 and 1")
     given = from_proportions(y, bags) if counts is None else from_report(bags, counts)
+    X = eager(X)
     if X is None:
         features = None
     elif is_table(X):

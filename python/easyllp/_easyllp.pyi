@@ -50,7 +50,7 @@ class Model:
         of_row: npt.NDArray[np.uint32],
         counts: npt.NDArray[np.float64],
         noise: tuple[str, list[float]] | None,
-        classes: list[str],
+        classes: tuple[list[str], str],
         settings: dict[str, Any],
         image: str | None,
         encoding: tuple[int, int],
@@ -69,6 +69,8 @@ class Model:
     def probabilities(self, features: Any) -> npt.NDArray[np.float64]: ...
     @property
     def classes(self) -> list[str]: ...
+    @property
+    def class_kind(self) -> str: ...
     @property
     def prior(self) -> list[float]: ...
     @property

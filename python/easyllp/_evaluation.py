@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from easyllp import _easyllp
-from easyllp._bags import Bags, from_proportions, from_report
-from easyllp._settings import checked_seed
+from easyllp._bags import Bags, eager, from_proportions, key, table_columns
+from easyllp._classes import by_class, check_order
+from easyllp._reports import from_report
+from easyllp._settings import checked_seed, whole_number
 from easyllp._targets import counts_of
 
 #: A probability this close to 0 or 1 is taken for it: the logarithm of less would let one row decide.
@@ -59,6 +61,9 @@ class Evaluation(Mapping[str, Estimate]):
         The level of the intervals.
     n_bags : int
         How many bags they are from.
+    classes : tuple, optional
+        What classes are called, where it is known, in the order of the confusion matrix; of two, precision, recall and f1 are of the
+        second.
     curves : dict
         For `evaluate(..., curves=True)`: confusion, and for two classes thresholds (the ROC curve, and precision against recall),
         calibration and lift; numbers as `Estimate`s.
@@ -68,6 +73,7 @@ class Evaluation(Mapping[str, Estimate]):
     n_bags: int
     level: float = 0.95
     curves: dict[str, Any] = field(default_factory=dict, repr=False)
+    classes: tuple[Hashable, ...] | None = None
 
     def __getitem__(self, name: str) -> Estimate:
         return self.figures[name]
@@ -84,7 +90,10 @@ class Evaluation(Mapping[str, Estimate]):
         for name, estimate in self.figures.items():
             shown = name.replace("_", " ")
             lines.append(f"{shown:{width}}  {estimate.value:9.4f}  {estimate.low:.4f} to {estimate.high:.4f}")
-        return "\n".join([*lines, f"From {self.n_bags} bags."])
+        # Of 0 and 1 everyone knows.
+        is_named = self.classes is not None and len(self.classes) == 2 and self.classes != (0, 1)
+        positive = f" The positive class is {self.classes[1]!r}." if is_named and self.classes else ""
+        return "\n".join([*lines, f"From {self.n_bags} bags.{positive}"])
 
 
 def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
@@ -125,6 +134,7 @@ def declared_noise(noise: tuple[str, Any] | None, names: Sequence[Hashable]) -> 
     if hasattr(scale, "index") and hasattr(scale, "to_dict"):
         scale = scale.to_dict()
     if isinstance(scale, Mapping):
+        scale = {key(name): value for name, value in scale.items()}
         missing = [name for name in names if name not in scale]
         if missing:
             raise ValueError(f"noise has no scale for {len(missing)} bags, such as {missing[0]!r}")
@@ -142,8 +152,9 @@ def evaluate(
     *,
     counts: Any = None,
     noise: tuple[str, Any] | None = None,
+    classes: Any = None,
     level: float = 0.95,
-    of: str = "rows",
+    of: str = "population",
     bootstrap: int | None = None,
     seed: int = 1,
     curves: bool = False,
@@ -162,12 +173,16 @@ def evaluate(
         An id a row; without it every row is its own bag.
     counts : mapping or table, optional
         In the place of `y`: a report of counts by bag id, as `LLPClassifier.fit_bags` takes it.
+    classes : array-like of shape (n_classes,), optional
+        The class of each column of `probabilities`, such as `model.classes_`; by default the names of its columns, if it has some.
+        Columns of `y` and of `counts` are matched with them by name. It is needed if these have names that are not in sorted order.
     noise : (str, float or array-like), optional
         Noise that was added to `counts`: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one a bag.
     level : float, default=0.95
         The level of intervals.
-    of : {"rows", "population"}, default="rows"
-        Whether intervals are for these rows, or for the population that they are drawn from.
+    of : {"population", "rows"}, default="population"
+        Whether intervals are for the population that the rows were drawn from, or for these very rows: then only how they fell into
+        bags is chance, and row labels leave none. The values are the same.
     bootstrap : int, optional
         Make intervals by drawing bags with replacement so many times, instead of from standard errors.
     seed : int, default=1
@@ -190,9 +205,7 @@ def evaluate(
     >>> accuracy.low < 0.9 < accuracy.high
     True
     """
-    given = _given(probabilities, y, bags, counts)
-    if bootstrap is not None and bootstrap < 1:
-        raise ValueError(f"bootstrap is {bootstrap}: draws must be at least 1")
+    given, probabilities, classes = _given(probabilities, y, bags, counts, classes)
     if of not in ("rows", "population"):
         raise ValueError(f"of is {of!r}: choose rows or population")
     answer = json.loads(
@@ -204,7 +217,7 @@ def evaluate(
             declared_noise(noise, given.names),
             level,
             of == "population",
-            None if bootstrap is None else (bootstrap, checked_seed(seed)),
+            None if bootstrap is None else (whole_number("bootstrap", bootstrap, 100, 10**6), checked_seed(seed)),
             curves,
         )
     )
@@ -213,20 +226,37 @@ def evaluate(
         n_bags=len(given.names),
         level=level,
         curves=_with_estimates(answer),
+        classes=classes,
     )
 
 
-def _given(probabilities: Any, y: Any, bags: Any, counts: Any) -> Bags:
+def _given(
+    probabilities: Any, y: Any, bags: Any, counts: Any, classes: Any
+) -> tuple[Bags, npt.NDArray[Any], tuple[Hashable, ...] | None]:
+    """Bags with their counts in the order of probabilities, these, and the names of the classes where they are known."""
+    probabilities = eager(probabilities)
+    if classes is None and len(table_columns(probabilities) or []) > 1:
+        classes = table_columns(probabilities)
+    probabilities = np.asarray(probabilities)
     n_rows = len(probabilities)
     if counts is not None:
         if bags is None or y is not None:
             raise ValueError("counts go with bags, in the place of y")
-        return from_report(bags, counts, n_rows)
-    if n_rows == 0:
+        given = from_report(bags, counts, n_rows)
+    elif n_rows == 0:
         raise ValueError("there are no rows")
-    if y is None:
+    elif y is None:
         raise ValueError("y, each row's bag proportion, is needed; or counts by bag")
-    return from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
+    else:
+        given = from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
+    if classes is not None:
+        classes = np.asarray(classes).tolist()
+        return by_class(given, classes), probabilities, tuple(classes)
+    check_order(given)
+    names = given.columns
+    if names is not None and given.counts.ndim == 1:
+        names = [f"not {names[0]}", names[0]]
+    return given, probabilities, None if names is None else tuple(names)
 
 
 def _estimate(found: dict[str, Any]) -> Estimate:
@@ -243,13 +273,13 @@ def _with_estimates(part: Any) -> Any:
     return [_with_estimates(value) for value in part] if isinstance(part, list) else part
 
 
-def bag_metric(name: str, probabilities: Any, y: Any, bags: Any = None) -> float:
+def bag_metric(name: str, probabilities: Any, y: Any, bags: Any = None, *, classes: Any = None) -> float:
     """One figure of rows, from bags alone.
 
     Parameters
     ----------
     name : {"log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"}
-    probabilities, y, bags
+    probabilities, y, bags, classes
         As in `evaluate`.
 
     Examples
@@ -258,7 +288,7 @@ def bag_metric(name: str, probabilities: Any, y: Any, bags: Any = None) -> float
     >>> bag_metric("error", [0.9, 0.2, 0.8, 0.1], [1, 0, 1, 0])
     0.0
     """
-    given = _given(probabilities, y, bags, None)
+    given, probabilities, _ = _given(probabilities, y, bags, None, classes)
     value, *_ = _easyllp.figure(name, logits(probabilities, given.n_classes), "logit", given.of_row, counts_of(given))
     return value
 
@@ -318,7 +348,10 @@ class _BagFigure:
                 "y holds proportions, and no bags have reached the scorer: enable metadata routing "
                 "(sklearn.set_config(enable_metadata_routing=True)) and pass bags= to fit"
             )
-        return bag_metric(self.name, y_pred, y_true, bags)
+        # Estimators have their classes in sorted order.
+        columns: list[Any] = table_columns(y_true) or []
+        classes = sorted(columns) if len(columns) > 1 else None
+        return bag_metric(self.name, y_pred, y_true, bags, classes=classes)
 
     def __repr__(self) -> str:
         return self.__name__

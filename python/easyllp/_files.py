@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from easyllp import _easyllp
+from easyllp._classes import from_names
 from easyllp._classifier import LLPClassifier
 
 
@@ -28,9 +27,8 @@ def save(model: LLPClassifier, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> LLPClassifier:
     """Read a model that `LLPClassifier.save` or the program `easyllp train` wrote.
 
-    A file has the names of classes, and of columns in their alphabetical order. So classes whose names read as numbers or truth values are
-    such again, those of a report of one count are 0 and 1 (the class that was counted), and a table is read by the names of its
-    columns, wherever they stand.
+    Classes are what they were: text, numbers or truth values. Those of a report of one count are 0 and 1, the class that was counted.
+    A file has its columns in alphabetical order, and a table is read by the names of its columns, wherever they stand.
 
     Parameters
     ----------
@@ -57,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> LLPClassifier:
     """
     model = _easyllp.Model.load(os.fspath(path))
     read = LLPClassifier(model.method, model.name, loss=model.loss)
-    read._adopt(model, _classes(model.classes))
+    read._adopt(model, from_names(model.classes, model.class_kind))
     read._is_by_name = model.width is None
     if model.width is None:
         read.feature_names_in_ = np.asarray(model.columns, dtype=object)
@@ -65,17 +63,3 @@ def load(path: str | os.PathLike[str]) -> LLPClassifier:
     else:
         read.n_features_in_ = model.width
     return read
-
-
-def _classes(names: list[str]) -> npt.NDArray[Any]:
-    """Classes of these names, as what they were before they were text."""
-    if len(names) == 2 and names[0] == "rest":
-        return np.arange(2)
-    for kind in (int, float):
-        try:
-            numbers = [kind(name) for name in names]
-        except ValueError:
-            continue
-        if [str(number) for number in numbers] == names:
-            return np.asarray(numbers)
-    return np.asarray([name == "True" for name in names] if names == ["False", "True"] else names)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from easyllp import _easyllp
 from easyllp._bags import Bags, from_proportions
-from easyllp._settings import checked_seed
+from easyllp._settings import checked_seed, is_whole, whole_number
 
 
 def counts_of(bags: Bags) -> npt.NDArray[np.float64]:
@@ -102,15 +102,11 @@ def make_bags(
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError("y has one class only, and two are needed")
-    sizes = [size] if isinstance(size, (int, np.integer)) else list(size) if isinstance(size, (tuple, list)) else []
-    if (
-        not 1 <= len(sizes) <= 2
-        or not all(isinstance(end, (int, np.integer)) for end in sizes)
-        or min(sizes) < 1
-        or max(sizes) != sizes[-1]
-    ):
+    ends = list(size) if isinstance(size, (tuple, list)) else [size]
+    if not 1 <= len(ends) <= 2 or not all(is_whole(end) for end in ends) or min(ends) < 1 or max(ends) != ends[-1]:
         raise ValueError(f"size is {size!r}: it must be a whole number of at least 1, or two in order")
-    of_row = _easyllp.deal(len(y), [int(end) for end in sizes], checked_seed(seed)).astype(np.int64)
+    sizes = [whole_number("size", end, 1) for end in ends]
+    of_row = _easyllp.deal(len(y), sizes, checked_seed(seed)).astype(np.int64)
     members = np.bincount(of_row)
     counts = np.zeros((len(members), len(classes)))
     np.add.at(counts, (of_row, labels), 1)

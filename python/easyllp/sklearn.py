@@ -36,6 +36,8 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
+from easyllp._bags import eager, from_proportions
+from easyllp._classes import check_prior, in_class_order, prior_of
 from easyllp._evaluation import bag_metric
 from easyllp._targets import soft_targets
 
@@ -75,7 +77,8 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     estimator_ : estimator
         The fitted classifier.
     classes_ : ndarray of shape (n_classes,)
-        0 and 1, or the places of the classes, if there were bags; otherwise the labels.
+        If there were bags, 0 and 1, or the sorted names of the columns of `y`, or their places where they have none; otherwise the
+        labels.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         bags : array-like of shape (n_rows,), optional
             An id a row, of any type that has a hash.
         """
+        X = eager(X)
         if bags is None:
             self.estimator_ = clone(self.estimator).fit(X, y)
             return self
@@ -121,20 +125,24 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"{_name(self.estimator)} has no sample_weight in fit, which targets of bags need: take a classifier "
                 "that has, and wrap that one itself where it is a part of a pipeline or of a search"
             )
-        targets = np.asarray(soft_targets(y, bags, prior=self.prior, bag_weights=self.bag_weights), dtype=np.float64)
+        given = from_proportions(y, bags)
+        check_prior(self.prior, given)
+        given, classes = in_class_order(given)
+        y, prior = given.labels, prior_of(self.prior, classes)
+        targets = np.asarray(soft_targets(y, bags, prior=prior, bag_weights=self.bag_weights), dtype=np.float64)
         n_rows = _num_samples(X)
         if len(targets) != n_rows:
             raise ValueError(f"X has {n_rows} rows and y has {len(targets)}: both need a line a row")
         if targets.ndim == 2 and not targets.any(axis=0).all():
             empty = int(np.argmin(targets.any(axis=0)))
-            raise ValueError(f"no bag counts a row of class {empty}: leave its column out")
+            raise ValueError(f"no bag counts a row of class {classes[empty]!r}: leave its column out")
         if self.probe:
             _try_negative_weights(self.estimator)
         of_classes = np.stack([1.0 - targets, targets], axis=1) if targets.ndim == 1 else targets
         # A row's copies stay side by side and those of no weight are left out, so that bags of one row are just labels.
         row, label = np.nonzero(of_classes)
         copies = _safe_indexing(X, row)
-        fitted = clone(self.estimator).fit(copies, label, sample_weight=of_classes[row, label])
+        fitted = clone(self.estimator).fit(copies, classes[label], sample_weight=of_classes[row, label])
         if self.probe:
             _check_finite(fitted, _safe_indexing(X, np.arange(min(n_rows, 100))))
         self.estimator_ = fitted
@@ -165,9 +173,9 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if bags is None:
             return float(super().score(X, y, sample_weight))
         if hasattr(self, "predict_proba"):
-            return bag_metric("accuracy", self.predict_proba(X), y, bags)
+            return bag_metric("accuracy", self.predict_proba(X), y, bags, classes=self.classes_)
         # What is predicted is taken for certain, which is all the same to accuracy.
-        return bag_metric("accuracy", self.predict(X)[:, None] == self.classes_, y, bags)
+        return bag_metric("accuracy", self.predict(X)[:, None] == self.classes_, y, bags, classes=self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -175,7 +183,7 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of each row."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
+        return np.asarray(self.estimator_.predict(eager(X)))
 
     @_if_estimator_has("predict_proba")
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -184,14 +192,14 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         What the estimator puts outside of [0, 1] is cut off there: a tree's leaf holds the mean target of its rows.
         """
         check_is_fitted(self)
-        shares = np.clip(self.estimator_.predict_proba(X), 0.0, None)
+        shares = np.clip(self.estimator_.predict_proba(eager(X)), 0.0, None)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     @_if_estimator_has("decision_function")
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The estimator's scores."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.decision_function(X))
+        return np.asarray(self.estimator_.decision_function(eager(X)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,6 +39,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from easyllp._bags import from_proportions, places
+from easyllp._settings import checked_seed, whole_number
 
 __all__ = ["BagBatchSampler", "CountLikelihoodLoss", "EasyLLPLoss", "ProportionMatchingLoss"]
 
@@ -266,8 +267,7 @@ class BagBatchSampler(torch.utils.data.Sampler[list[int]]):  # type: ignore[misc
     def __init__(
         self, bags: Any, bags_per_batch: int = 1, *, shuffle: bool = True, seed: int = 1, drop_last: bool = False
     ) -> None:
-        if bags_per_batch < 1:
-            raise ValueError(f"bags_per_batch must be at least 1, but is {bags_per_batch}")
+        bags_per_batch, seed = whole_number("bags_per_batch", bags_per_batch, 1), checked_seed(seed)
         of_row, self.names = places(bags)
         self.places = torch.from_numpy(of_row.astype(np.int64))
         sizes = np.bincount(of_row, minlength=len(self.names))

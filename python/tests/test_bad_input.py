@@ -48,7 +48,7 @@ def fit(X=X, y=HALF, bags=AB, **settings):
         (lambda: fit(l2="much"), TypeError, "l2 is 'much': it must be"),
         (lambda: fit(l2="auto"), ValueError, "`l2` auto needs held-out bags to choose by"),
         (lambda: fit(epochs=0), ValueError, "epochs is 0: it must be a whole number of at least 1"),
-        (lambda: fit(epochs=1.5), TypeError, "epochs is 1.5: it must be a whole number"),
+        (lambda: fit(epochs=1.5), ValueError, "epochs is 1.5: it must be a whole number"),
         (lambda: fit(holdout=1.0), ValueError, "holdout is 1: it must be a number from 0 to below 1"),
         (lambda: fit(holdout=0.2), ValueError, "2 are needed: hold out more, or none"),
         (lambda: fit(bag_weights="heavy"), ValueError, "`heavy` is not a weight of bags: choose one of equal"),
@@ -73,8 +73,8 @@ def fit(X=X, y=HALF, bags=AB, **settings):
         (lambda: make_bags([0, 1, 1], size=2, seed=2**64), ValueError, "seed is 18446744073709551616"),
         (lambda: make_bags([0, 1, 1], size=2, seed=-1), ValueError, "seed is -1"),
         (lambda: make_bags([0, 1, 1], size=2, seed=0.5), ValueError, "seed is 0.5"),
-        (lambda: evaluate(HALF, HALF, AB, bootstrap=9, seed=2**64), ValueError, "seed is 18446744073709551616"),
-        (lambda: evaluate(HALF, HALF, AB, bootstrap=9, seed=-1), ValueError, "seed is -1"),
+        (lambda: evaluate(HALF, HALF, AB, bootstrap=200, seed=2**64), ValueError, "seed is 18446744073709551616"),
+        (lambda: evaluate(HALF, HALF, AB, bootstrap=200, seed=-1), ValueError, "seed is -1"),
         (lambda: diagnose(HALF, AB, counts={"a": 1, "b": 1}), ValueError, "either y"),
         (lambda: evaluate(np.full((4, 2), 0.3), HALF, AB), ValueError, "sum to 0.6, not to 1"),
         (lambda: evaluate([], []), ValueError, "no rows"),
@@ -119,6 +119,40 @@ def fit(X=X, y=HALF, bags=AB, **settings):
 def test_each_mistake_gets_its_message(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+HUGE = 2**70
+WHOLE = {
+    **{name: lambda value, name=name: fit(**{"model": "mlp:2", "l2": None, "holdout": 0.5, "epochs": 2, name: value}) for name in
+       ("epochs", "batch_size", "patience", "smoothing", "rebag", "rounds", "max_vocabulary", "hash_buckets", "random_state", "n_jobs")},
+    "size": lambda value: make_bags([0, 1, 1, 0], size=value),
+    "seed": lambda value: make_bags([0, 1, 1, 0], size=2, seed=value),
+    "bootstrap": lambda value: evaluate(HALF, HALF, AB, bootstrap=value),
+    "image": lambda value: fit(model="cnn:mnist", image=(1, 28, value)),
+}
+
+
+@pytest.mark.parametrize("value", [HUGE, -HUGE, np.int64(-3), 2.0, np.float64(2), True, np.True_, "2"], ids=repr)
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_no_whole_number_in_range_is_refused_by_name(name, value):
+    if name == "n_jobs" and not isinstance(value, (str, float, bool, np.bool_)):
+        pytest.skip("more threads than there are cores are as many as make sense, and negative numbers count from the end")
+    with pytest.raises(ValueError, match=rf"{name}.* is .*: it must be"):
+        WHOLE[name](value)
+
+
+@pytest.mark.parametrize("n_jobs", [10_000, HUGE, -1, -2, -HUGE, np.int32(3)])
+def test_any_number_of_threads_comes_to_an_end(task, n_jobs):
+    X, y = task
+    expected = LLPClassifier(l2=0.1, holdout=0).fit(X, y)
+    assert LLPClassifier(l2=0.1, holdout=0, n_jobs=n_jobs).fit(X, y)._model.to_bytes() == expected._model.to_bytes()
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(task):
+    X, y = task
+    settings = {"epochs": 2, "batch_size": 64, "patience": 3, "smoothing": 1}
+    model, again = (LLPClassifier(**{name: kind(value) for name, value in settings.items()}).fit(X, y) for kind in (int, np.uint8))
+    assert model._model.to_bytes() == again._model.to_bytes()
 
 
 def test_tables_that_cannot_be_read():

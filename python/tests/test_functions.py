@@ -9,7 +9,8 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
 from easyllp import bag_metric, diagnose, evaluate, make_bags, soft_targets
-from easyllp._bags import from_report, places
+from easyllp._bags import places
+from easyllp._reports import from_report
 
 
 def test_the_paper_s_targets():
@@ -82,12 +83,38 @@ def test_intervals_from_bags_cover_the_truth():
     assert found["accuracy"].high - found["accuracy"].low < 0.1
     assert found.n_bags == 400 and set(found.curves) == {"confusion", "thresholds", "calibration", "lift"}
     assert found.curves["lift"][0]["lift"].value > 1
-    wide = evaluate(p, proportions, bags, of="population", level=0.99)
-    assert wide["accuracy"].high - wide["accuracy"].low > found["accuracy"].high - found["accuracy"].low
+    width = lambda found: found["accuracy"].high - found["accuracy"].low
+    assert width(evaluate(p, proportions, bags, level=0.99)) > 1.2 * width(found)
     drawn = evaluate(p, proportions, bags, bootstrap=200)
     assert drawn["accuracy"].value == found["accuracy"].value
     counts = {int(bag): int(labels[bags == bag].sum()) for bag in range(400)}
     assert evaluate(p, bags=bags, counts=counts)["auc"] == pytest.approx(found["auc"])
+
+
+def test_intervals_of_rows_have_no_width_where_labels_are_known():
+    # The rows are all there is, and each is known: no figure is a matter of chance.
+    labels, p = scored(2)
+    for classes in (2, 3):
+        y = labels if classes == 2 else np.eye(3)[labels + (p < 0.2) * (1 - labels) * 2]
+        q = p if classes == 2 else np.stack([1 - p, 0.7 * p, 0.3 * p], axis=1)
+        of_rows, of_population = (evaluate(q, y, of=of) for of in ("rows", "population"))
+        assert len(of_rows) >= 4
+        for name in of_rows:
+            value, low, high, error = of_rows[name]
+            assert value == of_population[name].value
+            assert low == pytest.approx(value, abs=1e-9) and high == pytest.approx(value, abs=1e-9), (name, of_rows[name])
+            assert error == pytest.approx(0, abs=1e-9)
+            assert of_population[name].high - of_population[name].low > 0.005, name
+
+
+def test_intervals_of_rows_are_narrower_than_those_of_the_population():
+    labels, p = scored(2)
+    bags, proportions = make_bags(labels, size=3)
+    of_rows, of_population = (evaluate(p, proportions, bags, of=of) for of in ("rows", "population"))
+    assert evaluate(p, proportions, bags) == of_population
+    for name in ("log_loss", "accuracy", "auc"):
+        assert of_rows[name].value == of_population[name].value
+        assert of_rows[name].high - of_rows[name].low < of_population[name].high - of_population[name].low, name
 
 
 def test_an_evaluation_can_be_read():

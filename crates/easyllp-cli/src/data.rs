@@ -1,11 +1,11 @@
 //! Rows and reports as the commands take them: arguments, and bags out of files.
 
-use crate::output::thousands;
+use crate::output::{misuse, thousands};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{EncoderOptions, HashedText, Kind, Labels, ReadAs, Source, Table, labels};
-use easyllp::{Bags, Error, ImageShape, Partition};
+use easyllp::{Bags, Classes, CountOrder, Error, ImageShape, Partition};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Args)]
@@ -44,9 +44,13 @@ pub(crate) struct ReportsArgs {
     #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
     pub(crate) key: Vec<String>,
 
-    /// Count column of the positive class; or several, one a class
+    /// Count column of the positive class; or comma-separated columns, one a class, in any order
     #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
-    pub(crate) count: Vec<String>,
+    count: Vec<String>,
+
+    /// Class that each --count column counts, in the same order; by default the name of the column
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    class: Vec<String>,
 
     /// Column with each bag's size, to be compared with the rows
     #[arg(long, value_name = "COLUMN")]
@@ -127,8 +131,7 @@ pub(crate) struct Data {
     /// The columns to learn from.
     pub(crate) features: Table,
     pub(crate) bags: Bags,
-    /// What the classes are called.
-    pub(crate) classes: Vec<String>,
+    pub(crate) classes: Classes,
     /// The shape of the images that a row is, if it is one and the files say it.
     pub(crate) image: Option<ImageShape>,
 }
@@ -137,7 +140,8 @@ impl DataArgs {
     /// Reads the rows, and joins the reports to them.
     pub(crate) fn load(&self) -> Result<Data> {
         let keys = &self.reports.key;
-        self.read(keys, keys, |rows| Ok((self.reports.join(&self.rows, rows)?.bags, self.reports.classes())))
+        let (classes, order) = self.reports.classes()?;
+        self.read(keys, keys, |rows| Ok((self.reports.join(&self.rows, rows, &order)?.bags, classes)))
     }
 
     /// Reads rows that have labels of their own: each is a bag.
@@ -154,7 +158,7 @@ impl DataArgs {
         &self,
         beside: &[String],
         text: &[String],
-        bags: impl FnOnce(&Table) -> Result<(Bags, Vec<String>)>,
+        bags: impl FnOnce(&Table) -> Result<(Bags, Classes)>,
     ) -> Result<Data> {
         let source = self.rows.open(text)?;
         let features = self.features.columns(&source, beside)?;
@@ -202,9 +206,14 @@ impl FeatureArgs {
 }
 
 impl ReportsArgs {
-    /// Bags out of rows and reports; what was dropped or left out is said on stderr.
-    pub(crate) fn join(&self, rows_args: &RowsArgs, rows: &Table) -> Result<Joined> {
+    /// Bags out of rows and reports, with the count columns in the order of classes; what was dropped or left out is said
+    /// on stderr.
+    pub(crate) fn join(&self, rows_args: &RowsArgs, rows: &Table, order: &CountOrder) -> Result<Joined> {
         self.check_kinds(rows_args)?;
+        let counts = match order {
+            CountOrder::Positive | CountOrder::Negative => self.count.clone(),
+            CountOrder::Columns(places) => places.iter().map(|&place| self.count[place].clone()).collect(),
+        };
         let mut forced: BTreeMap<String, ReadAs> =
             self.key.iter().map(|key| (key.clone(), ReadAs::Text)).collect();
         let scale = match &self.noise {
@@ -220,12 +229,12 @@ impl ReportsArgs {
         let mut columns: Vec<String> = self.key.iter().chain(numbers).cloned().collect();
         columns.sort_unstable();
         columns.dedup();
-        let joined = join(
+        let mut joined = join(
             rows,
             &source.read(&columns)?,
             &ReportColumns {
                 keys: self.key.clone(),
-                counts: self.count.clone(),
+                counts,
                 size: self.size.clone(),
                 noise: self.noise.clone().unwrap_or_default(),
                 suppressed_below: self.suppressed_below,
@@ -235,6 +244,9 @@ impl ReportsArgs {
                 },
             },
         )?;
+        if *order == CountOrder::Negative {
+            joined.bags = joined.bags.reversed();
+        }
         let tell = |count: usize, what: &str| {
             if count > 0 {
                 eprintln!("easyllp: left out {} {what}", thousands(count));
@@ -264,11 +276,25 @@ impl ReportsArgs {
         Ok(())
     }
 
-    /// What the classes are called: by the count columns, or `rest` and the one count column.
-    pub(crate) fn classes(&self) -> Vec<String> {
-        match &self.count[..] {
-            [positive] => vec!["rest".into(), positive.clone()],
-            several => several.to_vec(),
+    /// The classes that the reports count, and the order of their columns.
+    pub(crate) fn classes(&self) -> Result<(Classes, CountOrder)> {
+        let counted = self.counted()?;
+        if let [positive] = counted {
+            return Ok((Classes::counted(positive), CountOrder::Positive));
+        }
+        let (classes, places) = Classes::sorted(counted)?;
+        Ok((classes, CountOrder::Columns(places)))
+    }
+
+    /// The class of each count column.
+    pub(crate) fn counted(&self) -> Result<&[String]> {
+        match self.class.len() {
+            0 => Ok(&self.count),
+            n_names if n_names == self.count.len() => Ok(&self.class),
+            n_names => Err(misuse(&format!(
+                "--class gives {n_names} names for {} columns of --count: give one for each",
+                self.count.len()
+            ))),
         }
     }
 }

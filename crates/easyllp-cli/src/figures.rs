@@ -3,7 +3,7 @@
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use easyllp::estimate::{AtThreshold, Calibration, Confusion, Intervals, LiftRow};
-use easyllp::{Bags, Estimate, Estimator, Link, Partition, Predictions};
+use easyllp::{Bags, Classes, Estimate, Estimator, Link, Partition, Predictions};
 use ndarray::Array2;
 use serde::Serialize;
 
@@ -69,6 +69,11 @@ pub(crate) fn curves(
         calibration: has_probabilities.then(|| estimator.calibration(predictions, GROUPS)).transpose()?,
         lift: estimator.lift(predictions, GROUPS)?,
     })
+}
+
+/// A sentence on which of two classes figures such as recall are of.
+pub(crate) fn positive_class(classes: &Classes) -> String {
+    classes.positive().map_or_else(String::new, |positive| format!(" The positive class is `{positive}`."))
 }
 
 /// The figures as a table for people.

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use easyllp::method::{Batches, Distance};
 use easyllp::recipe::{Choices, TargetsName};
 use easyllp::sgd::{Domain, Iterate, Steps};
-use easyllp::{BagWeights, LabelPrior, MethodName};
+use easyllp::{BagWeights, CountOrder, LabelPrior, MethodName};
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -19,10 +19,10 @@ pub(crate) struct MethodArgs {
     #[arg(long, value_name = "METHOD", default_value = "easyllp")]
     pub(crate) method: MethodName,
 
-    /// easyllp, easyllp-sgd: a known share of the positive class, or of each class with commas between them; easyllp then has the
-    /// paper's targets instead of centred ones
+    /// easyllp, easyllp-sgd: a known share of the positive class, or the comma-separated shares of all classes in the order of
+    /// --count (with --label, in sorted order); easyllp then has the paper's targets instead of centred ones
     #[arg(long, value_name = "P", value_parser = parse_prior, conflicts_with = "bag_weights")]
-    prior: Option<LabelPrior>,
+    prior: Option<Shares>,
 
     /// easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO
     #[arg(long, value_name = "WEIGHTS")]
@@ -90,12 +90,26 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or("a number from 0 to below 1 is needed".into())
 }
 
-fn parse_prior(text: &str) -> Result<LabelPrior, String> {
-    if !text.contains(',') {
-        return LabelPrior::binary(parse_share(text)?).map_err(|error| error.to_string());
+/// The share of the positive class, or of each class.
+#[derive(Debug, Clone)]
+struct Shares(Vec<f64>);
+
+impl Shares {
+    /// The prior, if classes are given in an order that is not theirs.
+    fn prior(&self, order: Option<&CountOrder>) -> easyllp::Result<LabelPrior> {
+        match (&self.0[..], order) {
+            ([positive], _) => LabelPrior::binary(*positive),
+            (shares, Some(CountOrder::Columns(places))) if shares.len() == places.len() => {
+                LabelPrior::known(places.iter().map(|&place| shares[place]).collect())
+            }
+            (shares, _) => LabelPrior::known(shares.to_vec()),
+        }
     }
-    let shares = text.split(',').map(|share| parse_share(share.trim())).collect::<Result<_, _>>()?;
-    LabelPrior::known(shares).map_err(|error| error.to_string())
+}
+
+fn parse_prior(text: &str) -> Result<Shares, String> {
+    let shares = Shares(text.split(',').map(|share| parse_share(share.trim())).collect::<Result<_, _>>()?);
+    shares.prior(None).map(|_| shares).map_err(|error| error.to_string())
 }
 
 pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
@@ -113,9 +127,10 @@ impl MethodArgs {
         }
     }
 
-    pub(crate) fn choices(&self) -> Choices {
-        Choices {
-            prior: self.prior.clone(),
+    /// The parameters of the method. Shares of classes are put from the order of count columns into that of the classes.
+    pub(crate) fn choices(&self, order: Option<&CountOrder>) -> Result<Choices> {
+        Ok(Choices {
+            prior: self.prior.as_ref().map(|shares| shares.prior(order)).transpose()?,
             bag_weights: self.bag_weights,
             targets: self.targets,
             batches: self.batches,
@@ -128,6 +143,6 @@ impl MethodArgs {
             ridge: self.ridge,
             smoothness: self.smoothness,
             rounds: self.rounds,
-        }
+        })
     }
 }

@@ -6,6 +6,7 @@ use easyllp::table::reports::{OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{ReadAs, Source};
 use easyllp::{EasyLlp, Model, ModelFile, TargetRule, Targets};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -85,7 +86,7 @@ fn adult_is_learnt_from_bags() {
         }
         let files = |part: &str| {
             format!(
-                "--rows {part}{k}/rows.parquet --reports {part}{k}/reports.parquet --key bag --count count"
+                "--rows {part}{k}/rows.parquet --reports {part}{k}/reports.parquet --key bag --count >50K"
             )
         };
         stdout(folder, &format!("train {} --size size --out model", files("train")));
@@ -99,7 +100,7 @@ fn adult_is_learnt_from_bags() {
         let report = stdout(
             folder,
             &format!(
-                "evaluate --model model --rows labelled.csv --reports test{k}/reports.parquet --key bag --count count --label income --positive >50K --json"
+                "evaluate --model model --rows labelled.csv --reports test{k}/reports.parquet --key bag --count >50K --label income --positive >50K --json"
             ),
         );
         let figures: serde_json::Value = serde_json::from_str(&report).expect("JSON");
@@ -137,7 +138,7 @@ fn models_are_compared_and_shown() {
         );
     }
     let files = |part: &str| {
-        format!("--rows {part}/rows.parquet --reports {part}/reports.parquet --key bag --count count")
+        format!("--rows {part}/rows.parquet --reports {part}/reports.parquet --key bag --count >50K")
     };
     stdout(folder, &format!("train {} --l2 0.003 --holdout 0 --out model", files("train")));
     let less = "--exclude capital-gain,marital-status,relationship,education-num";
@@ -163,6 +164,127 @@ fn models_are_compared_and_shown() {
     assert!(!page.contains("http://") && !page.contains("https://"));
 }
 
+/// Rows of three kinds in bags of three, with their labels; and the reports of the bags.
+fn three_classes(folder: &Path) {
+    let mut rows = String::from("bag,x,kind\n");
+    let mut reports = String::from("bag,none,few,many,zero\n");
+    for bag in 0..200_u32 {
+        let mut counts = [0; 3];
+        for place in 0..3 {
+            let row = 3 * bag + place;
+            let kind = (row.wrapping_mul(2_654_435_761) >> 16) % 3;
+            counts[kind as usize] += 1;
+            // One row in eleven looks like another kind.
+            let x = if row.is_multiple_of(11) { (kind + 1) % 3 } else { kind };
+            let _ = writeln!(
+                rows,
+                "{bag},{},{}",
+                ["a", "b", "c"][x as usize],
+                ["none", "few", "many"][kind as usize]
+            );
+        }
+        let [none, few, many] = counts;
+        let _ = writeln!(reports, "{bag},{none},{few},{many},{none}");
+    }
+    fs::write(folder.join("rows.csv"), rows).expect("a file");
+    fs::write(folder.join("reports.csv"), reports).expect("a file");
+}
+
+/// In whatever order count columns are named, they are those of their classes, and so are labels.
+#[test]
+fn classes_are_matched_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    three_classes(folder);
+    let files = "--rows rows.csv --reports reports.csv --key bag";
+    let train = |counts: &str, prior: &str, out: &str| {
+        let rest = format!("--exclude kind --l2 0.01 --holdout 0 --prior {prior} --out {out}");
+        stdout(folder, &format!("train {files} --count {counts} {rest}"));
+        fs::read(folder.join(out)).expect("a model")
+    };
+    let model = train("none,few,many", "0.4,0.3,0.3", "model");
+    assert!(
+        model == train("many,none,few", "0.3,0.4,0.3", "other"),
+        "the order of columns changed the model"
+    );
+    assert!(model != train("none,few,many", "0.3,0.4,0.3", "other"), "the prior is not looked at");
+
+    let evaluate = format!("evaluate --model model {files}");
+    let found = |rest: &str| -> serde_json::Value {
+        serde_json::from_str(&stdout(folder, &format!("{evaluate} {rest} --label kind --json")))
+            .expect("JSON")
+    };
+    let expected = found("--count none,few,many");
+    assert_eq!(expected["classes"], serde_json::json!(["few", "many", "none"]));
+    let accuracy = &expected["figures"][2];
+    assert_eq!(accuracy["name"], "accuracy");
+    assert!(accuracy["true"].as_f64().is_some_and(|accuracy| accuracy > 0.9), "{accuracy}");
+    assert!(accuracy["from_bags"]["value"].as_f64().is_some_and(|accuracy| accuracy > 0.85), "{accuracy}");
+    assert_eq!(found("--count many,none,few"), expected);
+    assert_eq!(found("--count many,zero,few --class many,none,few"), expected);
+
+    let refused = |command: &str, code: i32| {
+        let output = easyllp(folder, command).assert().code(code);
+        String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+    };
+    let said = refused(&format!("{evaluate} --count many,zero,few"), 1);
+    assert!(said.contains("`many`, `zero`, `few`") && said.contains("`few`, `many`, `none`: "), "{said}");
+    assert!(said.contains("--class"), "{said}");
+    refused(&format!("{evaluate} --count many,few"), 1);
+    refused(&format!("{evaluate} --count many,zero,few --class many,none"), 2);
+    let said = refused(&format!("{evaluate} --count none,few,many --label x"), 1);
+    assert!(said.contains("`a`") && said.contains("`b`") && said.contains("`few`, `many`, `none`"), "{said}");
+}
+
+/// One count is that of the class that its column is named for; a model of both counts knows the other, too.
+#[test]
+fn a_count_of_one_class_has_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out test.csv");
+    stdout(folder, "bag --rows test.csv --label income --positive >50K --size 8 --format csv --out bags");
+    let reports = fs::read_to_string(folder.join("bags/reports.csv")).expect("reports");
+    assert!(reports.starts_with("bag,size,>50K\n"), "{}", reports.lines().next().unwrap_or_default());
+    let both = |(place, line): (usize, &str)| {
+        if place == 0 {
+            return format!("{line},rest\n");
+        }
+        let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().expect("a number")).collect();
+        format!("{line},{}\n", cells[1] - cells[2])
+    };
+    let lines: String = reports.lines().enumerate().map(both).collect();
+    fs::write(folder.join("both.csv"), lines).expect("a file");
+    let files = "--rows bags/rows.csv --key bag";
+    let one = "--reports bags/reports.csv --count >50K";
+    let said = stdout(folder, &format!("train {files} {one} --l2 0.01 --out one"));
+    assert!(said.contains("The positive class is `>50K`."), "{said}");
+    let shown = stdout(folder, "show one");
+    assert!(shown.contains("not >50K 0.") && shown.contains("largest weights, towards >50K"), "{shown}");
+
+    let accuracy = |command: &str| -> f64 {
+        let report = stdout(folder, &format!("evaluate {files} {command}"));
+        assert!(report.contains("The positive class is `>50K`."), "{report}");
+        let line = report.lines().find(|line| line.contains("accuracy")).expect("a line of accuracy");
+        line.split_whitespace().nth(1).expect("a figure").parse().expect("a number")
+    };
+    let good = 0.8..0.9;
+    assert!(good.contains(&accuracy(&format!("--model one {one}"))));
+    stdout(
+        folder,
+        &format!("train {files} --reports both.csv --count >50K,rest --class >50K,<=50K --l2 0.01 --out two"),
+    );
+    for counts in ["--reports both.csv --count >50K", "--reports both.csv --count rest --class <=50K"] {
+        assert!(good.contains(&accuracy(&format!("--model two {counts}"))), "{counts}");
+    }
+    easyllp(folder, &format!("evaluate {files} --model one --reports both.csv --count rest"))
+        .assert()
+        .code(1);
+    easyllp(folder, &format!("evaluate {files} {one} --model one --against two")).assert().code(1);
+    stdout(folder, &format!("evaluate {files} {one} --model one --report page.html"));
+    let page = fs::read_to_string(folder.join("page.html")).expect("a page");
+    assert!(page.contains("share of &gt;50K") && !page.contains("class 1"), "{page}");
+}
+
 /// Stopped and started again, `tune` repeats nothing and comes to the same end; its file serves `train`.
 #[test]
 fn settings_are_tuned_and_nothing_is_repeated() {
@@ -170,7 +292,7 @@ fn settings_are_tuned_and_nothing_is_repeated() {
     let folder = folder.path();
     stdout(folder, "datasets export adult --part test --out rows.csv");
     stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 8 --out bagged");
-    let files = "--rows bagged/rows.parquet --reports bagged/reports.parquet --key bag --count count";
+    let files = "--rows bagged/rows.parquet --reports bagged/reports.parquet --key bag --count >50K";
     let tune = || {
         let arguments = format!("tune {files} --l2 1,0.01,0.001 --folds 2 --out best.toml");
         let output = easyllp(folder, &arguments).unwrap();
@@ -201,7 +323,7 @@ fn every_listed_method_trains() {
     let folder = folder.path();
     stdout(folder, "datasets export adult --part test --out rows.csv");
     stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 8 --out bags");
-    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     let list = stdout(folder, "methods");
     let auc_of = |command: &str| -> f64 {
         let figures = stdout(folder, command);
@@ -265,9 +387,9 @@ fn bags_by_a_feature_are_told() {
     stdout(folder, "datasets export adult --part train --out adult.parquet");
     stdout(folder, "bag --rows adult.parquet --label income --positive >50K --by education --out by");
     let text =
-        stdout(folder, "inspect --rows by/rows.parquet --reports by/reports.parquet --key bag --count count");
+        stdout(folder, "inspect --rows by/rows.parquet --reports by/reports.parquet --key bag --count >50K");
     assert!(text.contains("NOT i.i.d."), "{text}");
-    let files = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count count --l2 0.01 --holdout 0 --out m";
+    let files = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count >50K --l2 0.01 --holdout 0 --out m";
     let output = easyllp(folder, &format!("train {files}")).assert().success();
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
     assert!(said.contains("warning: counts differ from bag to bag"), "{said}");
@@ -281,8 +403,7 @@ fn formats_and_column_order_do_not_change_the_model() {
     let folder = folder.path();
     stdout(folder, "datasets export optdigits --part test --out digits.parquet");
     let train = |rows: &str, reports: &str| {
-        let counts: Vec<String> = (0..10).map(|digit| format!("count_{digit}")).collect();
-        let files = format!("--rows {rows} --reports {reports} --key bag --count {}", counts.join(","));
+        let files = format!("--rows {rows} --reports {reports} --key bag --count 0,1,2,3,4,5,6,7,8,9");
         stdout(folder, &format!("train {files} --out model.safetensors"));
         fs::read(folder.join("model.safetensors")).expect("a model")
     };
@@ -308,7 +429,7 @@ fn formats_and_column_order_do_not_change_the_model() {
     assert!(shown.contains("softmax loss") && shown.contains("pixel_0"), "{shown}");
     stdout(folder, "predict --model model.safetensors --rows csv/rows.csv --out scores.csv");
     let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
-    assert!(scores.starts_with("score_count_0,"), "{}", scores.lines().next().unwrap_or_default());
+    assert!(scores.starts_with("score_0,"), "{}", scores.lines().next().unwrap_or_default());
 }
 
 /// Images out of IDX files, which say their shape, over bags into a network; the model does not depend on threads.
@@ -335,7 +456,7 @@ fn images_are_learnt_by_a_network() {
 
     stdout(folder, "bag --rows x-images-idx3-ubyte --label label --size 5 --out bags");
     let train = |threads: usize| {
-        let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+        let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count 1";
         let mut command = easyllp(
             folder,
             &format!("train {files} --epochs 12 --lr 0.01 --batch-size 32 --threads {threads} --out cnn"),
@@ -360,7 +481,7 @@ fn a_table_is_learnt_by_a_network() {
         stdout(folder, &format!("datasets export adult --part {part} --out {part}.csv"));
     }
     stdout(folder, "bag --rows train.csv --label income --positive >50K --size 8 --out bags");
-    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     stdout(folder, &format!("train {files} --model embedding:4,mlp:32 --epochs 5 --out model"));
     stdout(folder, "predict --model model --rows test.csv --keep income --out scores.csv");
     let area = auc_of(folder, ">50K");
@@ -393,10 +514,10 @@ fn the_order_of_rows_does_not_matter() {
         let key = || BTreeMap::from([("bag".to_owned(), ReadAs::Text)]);
         let open =
             |path: &str| Source::open(&[folder.join(path).display().to_string()], key()).expect("a file");
-        let reports = open("bags/reports.csv").read(&["bag".into(), "count".into()]).expect("reports");
+        let reports = open("bags/reports.csv").read(&["bag".into(), ">50K".into()]).expect("reports");
         let columns = ReportColumns {
             keys: vec!["bag".into()],
-            counts: vec!["count".into()],
+            counts: vec![">50K".into()],
             size: None,
             noise: ReportNoise::None,
             suppressed_below: None,
@@ -414,7 +535,7 @@ fn the_order_of_rows_does_not_matter() {
         assert_eq!(got.to_bits(), expected.to_bits(), "row {row}");
     }
     let model = |rows: &str| {
-        let files = format!("--rows {rows} --reports bags/reports.csv --key bag --count count");
+        let files = format!("--rows {rows} --reports bags/reports.csv --key bag --count >50K");
         stdout(folder, &format!("train {files} --l2 0.001 --holdout 0 --out model"));
         ModelFile::load(&folder.join("model")).expect("a model").model
     };
@@ -433,11 +554,11 @@ fn a_configuration_holds_any_option() {
     let folder = folder.path();
     stdout(folder, "datasets export adult --part test --out adult.csv");
     stdout(folder, "bag --rows adult.csv --label income --positive >50K --size 16 --out bags");
-    let config = "rows = ['bags/rows.parquet']\nreports = 'bags/reports.parquet'\nkey = 'bag'\ncount = 'count'\n\
+    let config = "rows = ['bags/rows.parquet']\nreports = 'bags/reports.parquet'\nkey = 'bag'\ncount = '>50K'\n\
                   epochs = 2\nlr = 0.01\nbatch-size = 128\nl2 = 0.1\nexclude = ['age', 'sex']\nseed = 3\n";
     fs::write(folder.join("train.toml"), config).expect("a file");
     stdout(folder, "train --config train.toml --l2 0.001 --out a");
-    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     stdout(
         folder,
         &format!(
@@ -458,7 +579,7 @@ fn an_interrupt_leaves_nothing() {
     let folder = folder.path();
     stdout(folder, "datasets export adult --part test --out rows.csv");
     stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 16 --out bags");
-    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     stdout(folder, &format!("train {files} --l2 0.01 --out ready"));
     let before = names(folder);
     let predict = format!("predict --model ready --rows {} --out scores.parquet", "rows.csv ".repeat(200));
@@ -497,7 +618,7 @@ fn a_kill_leaves_no_partial_file() {
     let folder = folder.path();
     stdout(folder, "datasets export adult --part test --out rows.csv");
     stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 16 --out bags");
-    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count count";
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     let train = format!("train {files} --out model.safetensors");
     stdout(folder, &format!("train {files} --l2 0.01 --out ready.safetensors"));
     let predict =

@@ -53,7 +53,7 @@ pub(crate) fn evaluate(
             Some((draws, seed)) => Intervals::Bootstrap { draws, seed },
             None => Intervals::default(),
         };
-        let scope = if is_of_population { Scope::Population } else { Scope::default() };
+        let scope = if is_of_population { Scope::Population } else { Scope::TheseRows };
         let estimator = Estimator::new(&bags)?.level(level)?.scope(scope).intervals(intervals)?;
         let mut found = json!({ "figures": named(estimator.figures(&predictions)?) });
         let has_all = bags.pooled_proportions().iter().all(|&share| share > 0.0);

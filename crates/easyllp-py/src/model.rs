@@ -8,7 +8,9 @@ use crate::recipe::recipe;
 use crate::work::{Line, pooled, without_lock};
 use easyllp::recipe::{Doing, HeldOut};
 use easyllp::table::EncoderOptions;
-use easyllp::{Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress};
+use easyllp::{
+    ClassKind, Classes, Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress,
+};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -36,7 +38,7 @@ impl Model {
         of_row: PyReadonlyArray1<u32>,
         counts: PyReadonlyArray2<f64>,
         noise: Option<(String, Vec<f64>)>,
-        classes: Vec<String>,
+        classes: (Vec<String>, &str),
         settings: &Bound<PyDict>,
         image: Option<&str>,
         encoding: (usize, u32),
@@ -44,6 +46,9 @@ impl Model {
         is_verbose: bool,
     ) -> PyResult<(Self, String)> {
         let recipe = recipe(settings)?;
+        let (names, kind) = classes;
+        let classes =
+            ClassKind::from_name(kind).and_then(|kind| Classes::new(names, kind)).map_err(failure)?;
         let image = image.map(str::parse::<ImageShape>).transpose().map_err(failure)?;
         let bags = bags(&of_row, &counts, noise)?;
         recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
@@ -119,7 +124,13 @@ impl Model {
 
     #[getter]
     fn classes(&self) -> Vec<String> {
-        self.0.classes.clone()
+        self.0.classes.names().to_vec()
+    }
+
+    /// What the values of classes are: `text`, `integer`, `float`, `boolean` or `counted`.
+    #[getter]
+    fn class_kind(&self) -> &'static str {
+        self.0.classes.kind().as_str()
     }
 
     #[getter]

@@ -59,7 +59,7 @@ fn monotone(mut points: Vec<(f64, Estimate)>) -> Vec<(f64, Estimate)> {
     points
 }
 
-/// How pure the selected rows are against how many of class 1 are among them.
+/// How pure the selected rows are against how many of the positive class are among them.
 pub(crate) fn precision_recall(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<String> {
     let points: Vec<(f64, Estimate)> =
         thresholds.iter().filter_map(|at| Some((at.recall.value, at.precision?))).collect();
@@ -87,11 +87,11 @@ pub(crate) fn precision_recall(thresholds: &[AtThreshold], truth: &[AtThreshold]
 }
 
 /// Observed against predicted shares, group by group.
-pub(crate) fn calibration(all: &Calibration, truth: Option<&Calibration>) -> Option<String> {
+pub(crate) fn calibration(all: &Calibration, truth: Option<&Calibration>, class: &str) -> Option<String> {
     if all.groups.is_empty() {
         return None;
     }
-    let mut plot = Plot::new(UNIT, UNIT, "predicted probability", "share of class 1");
+    let mut plot = Plot::new(UNIT, UNIT, "predicted probability", &format!("share of {class}"));
     plot.line("chance", [(0.0, 0.0), (1.0, 1.0)].into_iter());
     for group in &all.groups {
         plot.reach("reach", group.predicted, group.observed.low, group.observed.high);
@@ -145,7 +145,7 @@ pub(crate) fn histogram(scores: &[f64], are_probabilities: bool) -> Option<Strin
 }
 
 /// What the model expects of each bag, and what was reported.
-pub(crate) fn bags(bags: &[BagShare]) -> Option<String> {
+pub(crate) fn bags(bags: &[BagShare], class: &str) -> Option<String> {
     /// More dots than this say no more.
     const MOST: usize = 1500;
     if bags.is_empty() {
@@ -153,7 +153,7 @@ pub(crate) fn bags(bags: &[BagShare]) -> Option<String> {
     }
     let largest = bags.iter().flat_map(|bag| [bag.predicted, bag.reported]).fold(0.0_f64, f64::max);
     let range = (0.0, if largest > 0.5 { 1.0 } else { (2.2 * largest).clamp(0.05, 1.0) / 2.0 });
-    let mut plot = Plot::new(range, range, "predicted share of class 1", "reported share");
+    let mut plot = Plot::new(range, range, &format!("predicted share of {class}"), "reported share");
     plot.line("chance", [(0.0, 0.0), (range.1, range.1)].into_iter());
     let step = bags.len().div_ceil(MOST);
     let radius = if bags.len() > 200 { 2.5 } else { 4.0 };
@@ -162,7 +162,7 @@ pub(crate) fn bags(bags: &[BagShare]) -> Option<String> {
     }
     let shown = bags.len().div_ceil(step);
     let words =
-        format!("{shown} bags, each by the share of class 1 that the model predicts and the one reported.");
+        format!("{shown} bags, each by the share of {class} that the model predicts and the one reported.");
     let caption = if step == 1 {
         "each dot is a bag; the dotted line is where both agree".to_owned()
     } else {

@@ -44,9 +44,9 @@ pub struct Figure {
 /// What a model and its reports say of one bag.
 #[derive(Debug, Clone, Copy)]
 pub struct BagShare {
-    /// The mean probability of class 1 over its rows.
+    /// The mean probability of the positive class over its rows.
     pub predicted: f64,
-    /// The share of class 1 as reported.
+    /// The share of the positive class as reported.
     pub reported: f64,
 }
 
@@ -57,6 +57,8 @@ pub struct Page {
     pub title: String,
     /// The line below it.
     pub subtitle: String,
+    /// What the positive one of two classes is called.
+    pub positive: Option<String>,
     /// Headline figures.
     pub figures: Vec<Figure>,
     /// The curve of decisions, from the highest threshold on.
@@ -67,7 +69,7 @@ pub struct Page {
     pub calibration: Option<Calibration>,
     /// The same from row labels.
     pub true_calibration: Option<Calibration>,
-    /// Probabilities of class 1 that rows have, or scores.
+    /// Probabilities of the positive class that rows have, or scores.
     pub scores: Vec<f64>,
     /// What the scores are: probabilities, or something else.
     pub scores_are_probabilities: bool,
@@ -100,14 +102,15 @@ impl Page {
         let mut body =
             format!("<header><h1>{}</h1><p>{}</p></header>\n", escaped(&self.title), escaped(&self.subtitle));
         body.push_str(&self.headline());
+        let class = self.positive.as_deref().unwrap_or("the positive class");
         let charts = [
             charts::roc(&self.thresholds, &self.true_thresholds),
             charts::precision_recall(&self.thresholds, &self.true_thresholds),
             self.calibration
                 .as_ref()
-                .and_then(|all| charts::calibration(all, self.true_calibration.as_ref())),
+                .and_then(|all| charts::calibration(all, self.true_calibration.as_ref(), class)),
             charts::histogram(&self.scores, self.scores_are_probabilities),
-            charts::bags(&self.bags),
+            charts::bags(&self.bags, class),
         ];
         let charts: Vec<String> = charts.into_iter().flatten().collect();
         if !charts.is_empty() {
@@ -142,6 +145,9 @@ impl Page {
             );
         }
         text.push_str("</section>\n<p class=\"note\">From the counts of bags, with 95 % intervals; no row label was used.");
+        if let Some(positive) = &self.positive {
+            let _ = write!(text, " The positive class is <b>{}</b>.", escaped(positive));
+        }
         if self.figures.iter().any(|figure| figure.truth.is_some()) {
             text.push_str(" Where row labels are given, the true figure stands beside.");
         }

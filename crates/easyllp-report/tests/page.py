@@ -62,7 +62,7 @@ def make_page(easyllp, folder):
         run("datasets", "export", "adult", "--part", part, "--out", f"{part}.csv")
         run("bag", "--rows", f"{part}.csv", "--label", "income", "--positive", ">50K", "--size", 32,
             "--format", "csv", "--out", part)
-    keys = ["--key", "bag", "--count", "count"]
+    keys = ["--key", "bag", "--count", ">50K"]
     run("train", "--rows", "train/rows.csv", "--reports", "train/reports.csv", *keys, "--out", "model")
     # The rows with their labels back, in one table.
     rows = (folder / "test/rows.csv").read_text().splitlines()

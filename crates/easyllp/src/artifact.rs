@@ -14,7 +14,7 @@
 //! A checksum tells of accidents, and anyone can make one: what is read is checked as if it were hostile.
 
 use crate::atomic::{AtomicFile, cannot_write};
-use crate::classes::check_classes;
+use crate::classes::Classes;
 use crate::error::{Error, Result, check_length};
 use crate::loss::LossName;
 use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
@@ -25,7 +25,7 @@ use ndarray::Array2;
 use safetensors::tensor::{Dtype, Metadata, View};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -52,14 +52,14 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-/// use easyllp::{AnyModel, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
+/// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
 ///
 /// let table = Table::new(vec![("age".into(), Column::Numeric(vec![20.0, 40.0]))])?;
 /// let encoder = Encoder::fit(&table, EncoderOptions::default())?;
 /// let model = AnyModel::Linear(LinearModel::for_rows(&encoder.encode(&table)?, 2)?);
 /// let file = ModelFile {
 ///     encoder,
-///     classes: vec!["no".into(), "yes".into()],
+///     classes: Classes::sorted(&["no", "yes"])?.0,
 ///     loss: LossName::Logistic,
 ///     method: "easyllp".into(),
 ///     prior: LabelPrior::binary(0.25)?,
@@ -83,8 +83,8 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 pub struct ModelFile {
     /// Which columns the model reads, and how they become features.
     pub encoder: Encoder,
-    /// What each class is called, in the order of classes; two for a task of one score.
-    pub classes: Vec<String>,
+    /// What each class is called; two for a task of one score.
+    pub classes: Classes,
     /// The loss it was trained with, which tells what its scores say.
     pub loss: LossName,
     /// The method that gave rows their targets, by name.
@@ -202,7 +202,6 @@ impl ModelFile {
             ..
         } = serde_json::from_str(description)?;
         let image = image.map(|image| image.parse::<ImageShape>()).transpose()?;
-        check_classes(classes.len())?;
         encoder.check()?;
         let (n_dense, cardinalities) = encoder.shape();
         let form = RowsForm { n_dense, cardinalities: &cardinalities, image };
@@ -245,11 +244,6 @@ impl ModelFile {
 
     /// Refuses what could not score rows, or could not be read back: before writing, and after reading.
     fn check(&self) -> Checked<()> {
-        check_classes(self.classes.len())?;
-        let mut names = HashSet::new();
-        if let Some(name) = self.classes.iter().find(|&name| !names.insert(name)) {
-            return refuse(format!("class `{name}` is there twice"));
-        }
         check_length("classes of the prior", self.classes.len(), self.prior.classes().len())?;
         self.loss.training()?;
         self.encoder.check()?;
@@ -269,7 +263,7 @@ impl ModelFile {
 /// What a file says of its model. Keys are sorted.
 #[derive(Serialize, Deserialize)]
 struct Description<'m> {
-    classes: Cow<'m, [String]>,
+    classes: Cow<'m, Classes>,
     encoder: Cow<'m, Encoder>,
     fingerprint: Cow<'m, str>,
     format: u32,

@@ -376,6 +376,14 @@ impl Bags {
         format!("{:016x}", hash.digest())
     }
 
+    /// The same bags with their classes in the opposite order.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        self.counts.invert_axis(Axis(1));
+        self.counts = self.counts.as_standard_layout().into_owned();
+        self
+    }
+
     /// Only these bags, in this order, over the same table: no row is copied.
     pub fn select(&self, bags: &[usize]) -> Result<Self> {
         let partition = self.partition.select(bags)?;

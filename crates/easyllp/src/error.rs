@@ -129,6 +129,21 @@ pub enum Error {
     CountsDoNotSum { bag: usize, size: usize, counted: f64 },
     #[error("bag {bag} declares noise of scale {scale}: a scale lies in 0 to {limit:e}")]
     NoiseScale { bag: usize, scale: f64, limit: f64 },
+    #[error("duplicate class `{class}`")]
+    ClassTwice { class: String },
+    #[error("{classes} cannot be the classes of a task: {reason}")]
+    BadClasses { classes: String, reason: String },
+    #[error(
+        "the reports count {counted}, but the model's classes are {classes}: select the columns of all classes, and give \
+         the class of each with --class if its column has another name"
+    )]
+    ClassesDiffer { counted: String, classes: String },
+    #[error("the models differ in their classes: {first} against {second}")]
+    ModelsDiffer { first: String, second: String },
+    #[error(
+        "column `{column}` has {values}, but the model's classes are {classes}: every label must be one of them{hint}"
+    )]
+    UnknownLabels { column: String, values: String, classes: String, hint: &'static str },
     #[error("row {row} has no label in column `{column}`")]
     NoLabel { column: String, row: usize },
     #[error("no row has `{value}` in column `{column}`")]

@@ -101,7 +101,7 @@ mod onnx;
 pub use artifact::ModelFile;
 pub use atomic::{abandon_unfinished_files, write_whole};
 pub use bags::{Bags, Noise, Partition};
-pub use classes::{n_classes, n_columns};
+pub use classes::{ClassKind, Classes, CountOrder, n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Estimator, Scope};

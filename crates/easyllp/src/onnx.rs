@@ -41,11 +41,12 @@ impl ModelFile {
     ///
     /// | output | |
     /// |---|---|
-    /// | `label` | `string[rows]`: the class that the scores speak for |
+    /// | `label` | `string[rows]`: the name of the class that the scores speak for |
     /// | `probabilities` | `float[rows, classes]`: of all classes, also if they are two |
-    /// | `scores` | `float[rows, 1]` for two classes, else `float[rows, classes]` |
+    /// | `scores` | `float[rows, 1]` for two classes (of the second), else `float[rows, classes]` |
     ///
-    /// Its metadata say what the model is, and `classes` in JSON. Probabilities are ours but for rounding. Numbers that are
+    /// Its metadata say what the model is, and `classes` in JSON: the names in the order of the columns of `probabilities`,
+    /// which is that of [`Classes`](crate::Classes) and of Python's `predict_proba`. Probabilities are ours but for rounding. Numbers that are
     /// infinite are refused by [`Encoder::encode`](crate::table::Encoder::encode), and not by an ONNX graph, which makes
     /// of them what it can.
     ///
@@ -56,7 +57,7 @@ impl ModelFile {
     ///
     /// ```
     /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-    /// use easyllp::{AnyModel, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
+    /// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
     ///
     /// let table = Table::new(vec![
     ///     ("age".into(), Column::Numeric(vec![20.0, f64::NAN])),
@@ -66,7 +67,7 @@ impl ModelFile {
     /// let model = AnyModel::Linear(LinearModel::for_rows(&encoder.encode(&table)?, 2)?);
     /// let file = ModelFile {
     ///     encoder,
-    ///     classes: vec!["no".into(), "yes".into()],
+    ///     classes: Classes::sorted(&["no", "yes"])?.0,
     ///     loss: LossName::Logistic,
     ///     method: "easyllp".into(),
     ///     prior: LabelPrior::binary(0.25)?,
@@ -88,8 +89,8 @@ impl ModelFile {
         let mut graph = Graph::default();
         let features = Features::add(&mut graph, &self.encoder)?;
         let scores = scores::add(&mut graph, &self.model, features)?;
-        outputs::add(&mut graph, scores, self.loss.training()?.link(), &self.classes)?;
-        let classes = serde_json::to_string(&self.classes).expect("text is JSON");
+        outputs::add(&mut graph, scores, self.loss.training()?.link(), self.classes.names())?;
+        let classes = serde_json::to_string(self.classes.names()).expect("text is JSON");
         let known = [
             ("classes", classes.as_str()),
             ("data", &self.fingerprint),

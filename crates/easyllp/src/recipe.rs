@@ -10,6 +10,7 @@ pub use choices::{Choices, TargetsName};
 use crate::artifact::ModelFile;
 use crate::bagging;
 use crate::bags::Bags;
+use crate::classes::Classes;
 use crate::error::{Error, Result};
 use crate::loss::{LossName, TrainingLoss};
 use crate::method::{MethodName, MethodOptions};
@@ -229,7 +230,7 @@ impl Recipe {
         fitted: Fitted,
         bags: &Bags,
         encoder: Encoder,
-        classes: Vec<String>,
+        classes: Classes,
         image: Option<ImageShape>,
     ) -> ModelFile {
         ModelFile {

@@ -3,19 +3,19 @@
 use crate::data::{RowsArgs, parse_noise};
 use crate::output::{misuse, thousands};
 use anyhow::{Context, Result, bail};
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{NoiseScale, ReportNoise};
 use easyllp::table::{Column, Labels, TableWriter, labels};
-use easyllp::{Bags, Noise, Partition, bagging};
+use easyllp::{Bags, Classes, Noise, Partition, bagging};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Make bags of labelled rows: rows without labels, and reports of counts.
 ///
-/// Writes DIR/rows (the label removed, a column `bag` added), DIR/reports (`bag`, `size` and `count`, or `count_CLASS` for each of
-/// several classes) and, for checking, DIR/labels.
+/// Writes DIR/rows (the label removed, a column `bag` added), DIR/reports (`bag`, `size` and the counts of the positive class, or
+/// of each of several classes, in a column with the name of the class) and, for checking, DIR/labels.
 #[derive(Debug, Args)]
 pub(crate) struct BagArgs {
     #[command(flatten)]
@@ -109,10 +109,10 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     // The rows last: whoever finds them finds the rest too.
     write(&file("reports"), &[reports(&bags, &classes)?])?;
     if !args.no_labels {
-        let columns: [(&str, ArrayRef); 2] = [
-            ("bag", Arc::new(Int64Array::from(bag_of_row.clone()))),
-            ("label", Arc::new(UInt32Array::from(labels.clone()))),
-        ];
+        let names: StringArray =
+            labels.iter().map(|&label| Some(classes.names()[label as usize].as_str())).collect();
+        let columns: [(&str, ArrayRef); 2] =
+            [("bag", Arc::new(Int64Array::from(bag_of_row.clone()))), ("label", Arc::new(names))];
         write(&file("labels"), &[RecordBatch::try_from_iter(columns)?])?;
     }
     let label_place = source.schema().index_of(&args.label)?;
@@ -176,7 +176,7 @@ fn bag_of_row(bags: &Bags) -> Vec<i64> {
     of_row
 }
 
-fn reports(bags: &Bags, classes: &[String]) -> Result<RecordBatch> {
+fn reports(bags: &Bags, classes: &Classes) -> Result<RecordBatch> {
     let numbers = (0_i64..).take(bags.n_bags()).collect::<Vec<_>>();
     let sizes = bags.sizes().map(|size| i64::try_from(size).expect("sizes fit")).collect::<Vec<_>>();
     let mut columns: Vec<(String, ArrayRef)> = vec![
@@ -184,15 +184,14 @@ fn reports(bags: &Bags, classes: &[String]) -> Result<RecordBatch> {
         ("size".into(), Arc::new(Int64Array::from(sizes))),
     ];
     let count = |class: usize| Arc::new(Float64Array::from(bags.counts().column(class).to_vec()));
-    if classes.len() == 2 {
-        columns.push(("count".into(), count(1)));
-    } else {
-        columns.extend(
-            classes
-                .iter()
-                .enumerate()
-                .map(|(class, name)| (format!("count_{name}"), count(class) as ArrayRef)),
+    // Of two classes one is enough.
+    let n_left_out = usize::from(classes.len() == 2);
+    for (class, name) in classes.names().iter().enumerate().skip(n_left_out) {
+        anyhow::ensure!(
+            !columns.iter().any(|(column, _)| column == name),
+            "a class is called `{name}`, as a column of the reports already is: rename the class"
         );
+        columns.push((name.clone(), count(class)));
     }
     Ok(RecordBatch::try_from_iter(columns)?)
 }

@@ -5,14 +5,15 @@ use crate::commands::{parse_count, use_threads};
 use crate::data::{ReportsArgs, RowsArgs};
 use crate::diagnosis::diagnosis;
 use crate::figures::{
-    Curves, Figure, calibration_table, confusion_table, curves, figures, lift_table, single_rows, table,
+    Curves, Figure, calibration_table, confusion_table, curves, figures, lift_table, positive_class,
+    single_rows, table,
 };
 use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::estimate::{Confusion, Intervals, Metric};
-use easyllp::table::labels;
-use easyllp::{Bags, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
+use easyllp::table::labels_of;
+use easyllp::{Bags, Classes, Error, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
 use easyllp_report::{BagShare, Page};
 use ndarray::Array2;
 use serde::Serialize;
@@ -21,7 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// Say how good a model is on rows, from the counts of their bags.
 ///
-/// The bags must be ones that the model was not trained on. With --label the true figures stand beside the estimates.
+/// The bags must be ones that the model was not trained on. Intervals are for the population that the rows were drawn from. With
+/// --label the true figures stand beside the estimates.
 #[derive(Debug, Args)]
 pub(crate) struct EvaluateArgs {
     /// The model file
@@ -32,11 +34,11 @@ pub(crate) struct EvaluateArgs {
     #[command(flatten)]
     reports: ReportsArgs,
 
-    /// A column with the rows' true labels, where there are some
+    /// A column with the rows' true labels, where there are some: names of the model's classes
     #[arg(long, value_name = "COLUMN")]
     label: Option<String>,
 
-    /// Values of the label that are positive
+    /// Values of the label that are positive, if they are not the names of classes
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 
@@ -56,7 +58,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     json: bool,
 
-    /// Intervals by drawing bags so often, at least 100 times, instead of by standard errors
+    /// Intervals by drawing bags so often, 100 to 1,000,000 times, instead of by standard errors
     #[arg(long, value_name = "DRAWS", value_parser = parse_draws)]
     bootstrap: Option<usize>,
 
@@ -66,7 +68,8 @@ pub(crate) struct EvaluateArgs {
 }
 
 fn parse_draws(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|draws| *draws >= 100).ok_or("a whole number of at least 100 is needed".into())
+    let draws = text.parse().ok().filter(|draws| (100..=1_000_000).contains(draws));
+    draws.ok_or("a whole number from 100 to 1,000,000 is needed".into())
 }
 
 impl EvaluateArgs {
@@ -78,6 +81,8 @@ impl EvaluateArgs {
 /// All that is said of a model.
 #[derive(Debug, Serialize)]
 struct Evaluation {
+    /// What the classes are called, in the order of the confusion matrix; of two the second is the positive one.
+    classes: Vec<String>,
     figures: Vec<Figure>,
     /// The model's figures less those of the other one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -92,7 +97,7 @@ struct Evaluation {
 
 impl Evaluation {
     /// Tables for people.
-    fn text(&self, classes: &[String], against: Option<&Path>, with_details: bool) -> String {
+    fn text(&self, against: Option<&Path>, with_details: bool) -> String {
         let mut parts = vec![table(&self.figures).to_string()];
         if let Some(path) = against {
             parts.push(format!("Less the figures of {}\n{}", path.display(), table(&self.difference)));
@@ -114,7 +119,7 @@ impl Evaluation {
             parts.push(format!("Lift\n{}", lift_table(lift)));
         }
         if let Some(confusion) = &self.confusion {
-            let table = confusion_table(confusion, classes);
+            let table = confusion_table(confusion, &self.classes);
             parts.push(format!("Decisions, as shares of all rows\n{table}"));
         }
         parts.join("\n\n") + "\n"
@@ -135,30 +140,29 @@ impl Evaluation {
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let Scored { file, scores, link } = Scored::new(&args.model, args)?;
+    let file = ModelFile::load(&args.model)?;
+    let order = file.classes.order_of(args.reports.counted()?)?;
+    let Scored { file, scores, link } = Scored::new(file, args)?;
     let mut columns = args.reports.key.clone();
     columns.extend(args.label.iter().filter(|label| !args.reports.key.contains(label)).cloned());
     let known = args.rows.open(&args.reports.key)?.read(&columns)?;
-    let joined = args.reports.join(&args.rows, &known)?;
+    let joined = args.reports.join(&args.rows, &known, &order)?;
     let bags = &joined.bags;
-    anyhow::ensure!(
-        bags.n_classes() == file.classes.len(),
-        "the reports count {} classes, but the model knows {}",
-        bags.n_classes(),
-        file.classes.len()
-    );
-    let truth =
-        args.label.as_ref().map(|name| labels(name, known.column(name)?, &args.positive)).transpose()?;
-    let truth = truth.as_ref().map(|truth| &truth.labels[..]);
+    let label = |name: &String| labels_of(name, known.column(name)?, &args.positive, &file.classes);
+    let truth = args.label.as_ref().map(label).transpose()?;
+    let truth = truth.as_deref();
     let predictions = Predictions::new(scores.view(), link)?;
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
     let intervals = args.intervals();
     let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?, Intervals::default());
     let wants_details = args.details || args.json || args.report.is_some();
     let found = Evaluation {
+        classes: file.classes.names().to_vec(),
         figures: figures(&scores, link, bags, truth, intervals)?,
         difference: match &args.against {
-            Some(path) => difference(&predictions, &Scored::new(path, args)?, bags, truth, intervals)?,
+            Some(path) => {
+                difference(&predictions, &other(path, &file.classes, args)?, bags, truth, intervals)?
+            }
             None => Vec::new(),
         },
         curves: (wants_details && has_curves)
@@ -173,14 +177,14 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
             .transpose()?,
     };
     if let Some(path) = &args.report {
-        let page = page(&found, &args.model, &predictions, link, bags)?;
+        let page = page(&found, &args.model, &file.classes, &predictions, link, bags)?;
         easyllp::write_whole(path, page.html().as_bytes())?;
         eprintln!("easyllp: report written to {}", path.display());
     }
     if args.json {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
     }
-    let mut text = found.text(&file.classes, args.against.as_deref(), args.details);
+    let mut text = found.text(args.against.as_deref(), args.details);
     let left_range = |estimate: &Estimate| !estimate.covers(estimate.value);
     if found.estimates(args.details).any(left_range) {
         text.push_str(
@@ -188,10 +192,20 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         );
     }
     print(&format!(
-        "{text}\nFrom {} bags of {} rows.\n",
+        "{text}\nFrom {} bags of {} rows.{}\n",
         thousands(bags.n_bags()),
-        thousands(bags.n_members())
+        thousands(bags.n_members()),
+        positive_class(&file.classes)
     ))
+}
+
+/// The model that the first is compared with; it must be of the same classes.
+fn other(path: &Path, classes: &Classes, args: &EvaluateArgs) -> Result<Scored> {
+    let file = ModelFile::load(path)?;
+    if !classes.agree(&file.classes) {
+        return Err(Error::ModelsDiffer { first: classes.list(), second: file.classes.list() }.into());
+    }
+    Scored::new(file, args)
 }
 
 /// A model and its scores of the rows.
@@ -202,8 +216,7 @@ struct Scored {
 }
 
 impl Scored {
-    fn new(path: &Path, args: &EvaluateArgs) -> Result<Self> {
-        let file = ModelFile::load(path)?;
+    fn new(file: ModelFile, args: &EvaluateArgs) -> Result<Self> {
         let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
         let rows: Rows = file.encoder.encode(&open_for(&file, &args.rows.rows)?.read(&features)?)?;
         let scores = file.model.scores(&rows)?;
@@ -233,11 +246,9 @@ fn difference(
             match Estimator::new(bags)?.intervals(intervals)?.difference(metric, first, second) {
                 Ok(estimate) => Ok(Some(estimate)),
                 // A figure that this task or these models do not have.
-                Err(
-                    easyllp::Error::NoProbabilities
-                    | easyllp::Error::TwoClassesOnly { .. }
-                    | easyllp::Error::OneClass { .. },
-                ) => Ok(None),
+                Err(Error::NoProbabilities | Error::TwoClassesOnly { .. } | Error::OneClass { .. }) => {
+                    Ok(None)
+                }
                 Err(error) => Err(error.into()),
             }
         };
@@ -252,6 +263,7 @@ fn difference(
 fn page(
     found: &Evaluation,
     model: &Path,
+    classes: &Classes,
     predictions: &Predictions,
     link: Link,
     bags: &Bags,
@@ -260,6 +272,7 @@ fn page(
         format!("How good is {}?", model.file_name().unwrap_or(model.as_os_str()).display()),
         format!("From {} bags of {} rows", thousands(bags.n_bags()), thousands(bags.n_members())),
     );
+    page.positive = classes.positive().map(str::to_owned);
     page.figures.extend(found.figures.iter().map(|figure| easyllp_report::Figure {
         name: figure.name.into(),
         estimate: figure.from_bags,

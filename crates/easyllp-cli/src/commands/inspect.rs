@@ -18,12 +18,12 @@ pub(crate) struct InspectArgs {
 }
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
-    let Data { features, bags, .. } = args.data.load()?;
+    let Data { features, bags, classes, .. } = args.data.load()?;
     let mut text =
         format!("{} rows in {} bags\n\nsizes\n", thousands(bags.n_members()), thousands(bags.n_bags()));
     text.push_str(&histogram(&bags));
     text.push_str("\nshare of each class\n");
-    for (class, name) in args.data.reports.classes().iter().enumerate() {
+    for (class, name) in classes.names().iter().enumerate() {
         let share = prior_interval(&bags, class, 0.95)?;
         let _ = writeln!(text, "  {name:<16} {:.4}  ({:.4} to {:.4})", share.value, share.low, share.high);
     }
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let _ = writeln!(text, "  {:<20} {how}", column.name);
     }
     text.push_str("\nproblems found\n");
-    let problems = problems(&features, &bags, &args.data.reports.classes());
+    let problems = problems(&features, &bags, classes.names());
     if problems.is_empty() {
         text.push_str("  none\n");
     }

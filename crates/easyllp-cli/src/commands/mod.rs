@@ -21,10 +21,15 @@ pub(crate) fn parse_count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "a whole number of at least 1 is needed".into())
 }
 
+/// More threads than this, or than there are cores, only wait for each other.
+const MOST_THREADS: usize = 64;
+
 /// Leaves the library this many threads, if a number was given.
 pub(crate) fn use_threads(threads: Option<NonZeroUsize>) -> Result<()> {
     if let Some(threads) = threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
+        let n_cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let n_threads = threads.get().min(n_cores.max(MOST_THREADS));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
         pool.build_global().context("cannot start threads")?;
     }
     Ok(())

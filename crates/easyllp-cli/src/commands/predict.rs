@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// Score rows with a model.
 ///
-/// Writes a column `score`, the probability of the positive class; for more than two classes a column `score_CLASS` for each and
-/// `class`, the likeliest. Memory does not grow with the file.
+/// Writes a column `score`, the probability of the positive class, which `easyllp show` names; for more than two classes a column
+/// `score_CLASS` for each and `class`, the likeliest. Memory does not grow with the file.
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
     /// The model file
@@ -50,10 +50,11 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     });
     let mut fields = kept.collect::<Result<Vec<Field>>>()?;
     let number = |name: String| Field::new(name, DataType::Float64, false);
-    if file.classes.len() == 2 {
+    let classes = file.classes.names();
+    if classes.len() == 2 {
         fields.push(number("score".into()));
     } else {
-        fields.extend(file.classes.iter().map(|class| number(format!("score_{class}"))));
+        fields.extend(classes.iter().map(|class| number(format!("score_{class}"))));
         fields.push(Field::new("class", DataType::Utf8, false));
     }
     let schema = Arc::new(Schema::new(fields));
@@ -69,14 +70,14 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         let rows = file.encoder.encode(&source.table(&batch, &features)?)?;
         let probabilities = file.probabilities(&rows)?;
         let mut columns: Vec<ArrayRef> = source.plain(&batch, &args.keep)?;
-        if file.classes.len() == 2 {
+        if classes.len() == 2 {
             columns.push(Arc::new(Float64Array::from(probabilities.column(1).to_vec())));
         } else {
             // Of equal ones the first.
             let best = |row: usize| {
                 let better =
                     |a: &usize, b: &usize| probabilities[[row, *a]].total_cmp(&probabilities[[row, *b]]);
-                (0..file.classes.len()).rev().max_by(better).map(|class| file.classes[class].as_str())
+                (0..classes.len()).rev().max_by(better).map(|class| classes[class].as_str())
             };
             let names: StringArray = (0..batch.num_rows()).map(best).collect();
             let of_class = |class: ArrayView1<f64>| Arc::new(Float64Array::from(class.to_vec())) as ArrayRef;

@@ -23,8 +23,13 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     let file = ModelFile::load(&args.model)?;
     let mut text = String::new();
     let _ = writeln!(text, "{} model, {} loss, method {}", file.name, file.loss.as_str(), file.method);
-    let shares: Vec<String> =
-        file.classes.iter().zip(file.prior.classes()).map(|(class, p)| format!("{class} {p:.4}")).collect();
+    let shares: Vec<String> = file
+        .classes
+        .names()
+        .iter()
+        .zip(file.prior.classes())
+        .map(|(class, p)| format!("{class} {p:.4}"))
+        .collect();
     let _ = writeln!(text, "prior      {}", shares.join(", "));
     for (name, value) in &file.settings {
         let _ = writeln!(text, "{name:<10} {value}");
@@ -46,7 +51,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     if let Some(model) = file.model.as_linear() {
         let mut weights = weights(&file, model);
         weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-        let _ = writeln!(text, "\nlargest weights");
+        let towards = file.classes.positive().map_or_else(String::new, |class| format!(", towards {class}"));
+        let _ = writeln!(text, "\nlargest weights{towards}");
         for (name, weight) in weights.iter().take(args.top) {
             let _ = writeln!(text, "  {weight:>9.4}  {name}");
         }
@@ -65,7 +71,7 @@ fn weights(file: &ModelFile, model: &LinearModel) -> Vec<(String, f32)> {
     let mut names: Vec<String> = Vec::new();
     let mut weights = Vec::new();
     let of_class = |column: usize| {
-        if file.classes.len() == 2 { String::new() } else { format!(" → {}", file.classes[column]) }
+        if file.classes.len() == 2 { String::new() } else { format!(" → {}", file.classes.names()[column]) }
     };
     let mut field = 0;
     for column in file.encoder.columns() {

@@ -3,7 +3,7 @@
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::diagnosis::uneven_columns;
-use crate::figures::{figures, table};
+use crate::figures::{figures, positive_class, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
 use crate::output::{misfit, misuse, print, thousands};
 use crate::progress::Training;
@@ -13,7 +13,7 @@ use easyllp::diagnose::{Verdict, dispersion};
 use easyllp::estimate::Intervals;
 use easyllp::recipe::{Doing, Fitted, HeldOut, Penalty, StopBy};
 use easyllp::table::{Column, Encoder};
-use easyllp::{Bags, ImageShape, LossName, ModelName, Optimizer, Recipe};
+use easyllp::{Bags, Classes, ImageShape, LossName, ModelName, Optimizer, Recipe};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ pub(crate) struct TrainArgs {
     threads: Option<NonZeroUsize>,
 
     /// A column with labels of the rows, in the place of reports: for `--method event`, and to deal bags with --rebag
-    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["reports", "key", "count"])]
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["reports", "key", "count", "class"])]
     label: Option<String>,
 
     /// Values of the label that are positive
@@ -126,7 +126,7 @@ pub(super) fn parse_loss(text: &str) -> Result<LossName, String> {
 
 pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let recipe = args.recipe();
+    let recipe = args.recipe()?;
     let needs_labels = args.method.needs_labels();
     if let (Some(option), None) = (needs_labels, &args.label) {
         return Err(misuse(&format!(
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     };
     let fitted = recipe.fit(&rows, &bags, image, &mut watch)?;
     drop(training);
-    print_held_out(&fitted)?;
+    print_held_out(&fitted, &classes)?;
     let how = match &fitted.optimizer {
         Optimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),
         Optimizer::Adam(adam) => format!("{} epochs; ", adam.epochs),
@@ -183,10 +183,12 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 }
 
 impl TrainArgs {
-    fn recipe(&self) -> Recipe {
-        Recipe {
+    fn recipe(&self) -> Result<Recipe> {
+        // A prior is given in the order of --count, and needed in that of the classes.
+        let order = if self.label.is_none() { Some(self.data.reports.classes()?.1) } else { None };
+        Ok(Recipe {
             method: self.method.method,
-            choices: self.method.choices(),
+            choices: self.method.choices(order.as_ref())?,
             model: self.model.clone(),
             loss: self.loss,
             l2: self.l2,
@@ -198,12 +200,12 @@ impl TrainArgs {
             patience: self.patience,
             smoothing: self.smoothing,
             seed: self.seed,
-        }
+        })
     }
 }
 
 /// Validation metrics, and which models they describe.
-fn print_held_out(fitted: &Fitted) -> Result<()> {
+fn print_held_out(fitted: &Fitted, classes: &Classes) -> Result<()> {
     let Some(HeldOut { bags, n_others, n_candidates, scores, .. }) = &fitted.held_out else { return Ok(()) };
     let (n_bags, n_others) = (thousands(bags.n_bags()), thousands(*n_others));
     let Some(scores) = scores else {
@@ -228,7 +230,8 @@ fn print_held_out(fitted: &Fitted) -> Result<()> {
     };
     print(&format!(
         "{table}\nValidation metrics, from {n_bags} bags held out of training. They describe {which}\nThe saved model is trained on \
-         all bags.\n"
+         all bags.{}\n",
+        positive_class(classes)
     ))
 }
 

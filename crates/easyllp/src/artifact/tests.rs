@@ -21,7 +21,9 @@ fn model_file(columns: Vec<(String, Column)>, n_classes: usize) -> ModelFile {
     }
     ModelFile {
         encoder,
-        classes: (0..n_classes).map(|class| format!("class \"{class}\"")).collect(),
+        classes: Classes::sorted(&(0..n_classes).map(|class| format!("☃ \"{class}\"")).collect::<Vec<_>>())
+            .unwrap()
+            .0,
         loss: LossName::cross_entropy(n_classes),
         method: "easyllp".into(),
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
@@ -235,13 +237,12 @@ fn forged_descriptions_are_refused() {
     };
     let encoder = |encoding: Value| json!({"columns": [{"name": "number", "encoding": encoding}]});
 
-    assert_eq!(with("classes", json!(["a", "a"])), "class `a` is there twice");
-    assert_eq!(with("classes", json!([])), "a task of 0 classes: at least 2 are needed");
-    assert_eq!(with("classes", json!(["a"])), "a task of 1 classes: at least 2 are needed");
-    assert_eq!(
-        with("classes", json!(["a", "b", "c"])),
-        "it holds 8 bytes of numbers, not those of its model"
-    );
+    let classes = |names: &[&str]| with("classes", json!({"kind": "text", "names": names}));
+    assert!(classes(&["a", "a"]).contains("duplicate class `a`"));
+    assert!(classes(&["b", "a"]).contains("`b` sorts after `a`"));
+    assert!(classes(&[]).contains("a task of 0 classes: at least 2 are needed"));
+    assert!(classes(&["a"]).contains("a task of 1 classes: at least 2 are needed"));
+    assert_eq!(classes(&["a", "b", "c"]), "it holds 8 bytes of numbers, not those of its model");
     assert!(with("prior", json!([0.5, 0.6])).contains("the prior sums to 1.1, not to 1"));
     assert_eq!(with("prior", json!([0.5, 0.25, 0.25])), "classes of the prior: expected 2, got 3");
     assert!(with("loss", json!("zero-one")).contains("training loss is zero-one"));
@@ -386,7 +387,7 @@ fn parts_that_do_not_fit_together_are_not_written() {
     );
     assert!(refused(&|file| file.model.parameters_mut().0.truncate(1)).contains("blocks of parameters"));
     assert!(refused(&|file| file.model.parameters_mut().0[0].name = "other".into()).contains("`other`"));
-    assert!(refused(&|file| file.classes[1] = file.classes[0].clone()).contains("twice"));
+    assert!(refused(&|file| file.classes = Classes::counted("a")).contains("prior: expected 2, got 3"));
     assert!(refused(&|file| file.prior = LabelPrior::binary(0.5).unwrap()).contains("prior"));
     assert!(refused(&|file| file.loss = LossName::ZeroOne).contains("zero-one"));
 }

@@ -2,6 +2,7 @@
 //! with one, in python/tests/test_onnx.py.
 
 use super::*;
+use crate::Classes;
 use crate::loss::LossName;
 use crate::model::{Activation, AnyModel, Hidden, ImageShape, LinearModel, Mlp, ModelName, RowsForm};
 use crate::prior::LabelPrior;
@@ -122,7 +123,7 @@ fn model_file(columns: &[&str], model: &str, n_classes: usize) -> ModelFile {
     let form = RowsForm { n_dense, cardinalities: &cardinalities, image };
     ModelFile {
         encoder,
-        classes: (0..n_classes).map(|class| format!("class {class}")).collect(),
+        classes: Classes::sorted(&["a", "b", "c"][..n_classes]).unwrap().0,
         loss: LossName::cross_entropy(n_classes),
         method: "easyllp".into(),
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
@@ -213,7 +214,10 @@ fn refuses_what_onnx_cannot_say() {
     let hashed = ModelFile { encoder, model: AnyModel::Linear(model), ..model_file(&["a"], "linear", 2) };
     assert_eq!(hashed.to_onnx().unwrap_err(), Error::OnnxHash { column: "word".into() });
     assert_eq!(model_file(&[""], "linear", 2).to_onnx().unwrap_err(), Error::OnnxNoName);
-    let other = ModelFile { classes: vec!["one".into()], ..model_file(&["a"], "linear", 2) };
+    let other = ModelFile {
+        classes: Classes::sorted(&["a", "b", "c"]).unwrap().0,
+        ..model_file(&["a"], "linear", 2)
+    };
     assert!(matches!(other.to_onnx(), Err(Error::BadModel { .. })));
     assert_eq!(check_size(MOST_BYTES), Ok(()));
     assert!(check_size(MOST_BYTES + 1).is_err());

@@ -23,7 +23,7 @@ mod write;
 
 pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
 pub use hashed::HashedText;
-pub use labels::{Labels, labels};
+pub use labels::{Labels, labels, labels_of};
 #[cfg(feature = "tables")]
 pub use source::{Kind, ReadAs, Source};
 #[cfg(feature = "tables")]

@@ -1,0 +1,131 @@
+"""Reports: counts by bag id, in the forms that people have them in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from easyllp._bags import Bags, _values, eager, key, places
+
+
+class _Report(NamedTuple):
+    ids: list[Hashable]
+    columns: list[Hashable] | None  # what counts are called, if they are
+    counts: Any
+    source: str  # where the ids were found
+
+
+def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
+    """Bags from each row's id and a report, in whose order the bags are.
+
+    A report is a mapping, a pandas Series or DataFrame whose index holds the ids, or a table whose columns do: those with the names of
+    `bags`, or the first ones.
+    """
+    bags = eager(bags)
+    of_row, seen = places(bags, n_rows)
+    report = _report(eager(counts), _key_names(bags), seen)
+    names = [key(name) for name in report.ids]
+    if len(names) == 0:
+        raise ValueError("the report has no bags")
+    place_of = {name: place for place, name in enumerate(names)}
+    if len(place_of) != len(names):
+        twice = next(name for place, name in enumerate(names) if place_of[name] != place)
+        raise ValueError(f"bag {twice!r} is reported twice, by {report.source}")
+    unreported = [name for name in seen if name not in place_of]
+    if unreported:
+        raise ValueError(
+            f"{len(unreported)} bags of the rows have no report: {_first_few(unreported)}; {report.source} has {_first_few(names)}"
+        )
+    missing = set(place_of).difference(seen)
+    if missing:
+        named = [name for name in names if name in missing]
+        raise ValueError(f"{len(named)} reported bags have no rows: {_first_few(named)}")
+    try:
+        values = np.asarray(report.counts, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("counts must be a number a bag, or as many numbers as there are classes") from error
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    to_report = np.asarray([place_of[name] for name in seen], dtype=np.uint32)
+    return Bags(to_report[of_row], values, names, report.columns)
+
+
+def _key_names(bags: Any) -> list[Hashable] | None:
+    """What the keys of rows are called, if they have names."""
+    columns = getattr(bags, "column_names", None) or getattr(bags, "columns", None)
+    if columns is not None:
+        return list(columns)
+    name = getattr(bags, "name", None)
+    return [name] if isinstance(name, str) else None
+
+
+def _report(counts: Any, keys: list[Hashable] | None, seen: Sequence[Hashable]) -> _Report:
+    if isinstance(counts, Mapping):
+        return _Report(list(counts), None, list(counts.values()), "the report")
+    is_pandas = hasattr(counts, "iloc")
+    if is_pandas and not hasattr(counts, "columns"):
+        columns: list[Hashable] | None = [counts.name] if isinstance(counts.name, str) else None
+        return _Report(counts.index.tolist(), columns, counts.to_numpy(), "its index")
+    if is_pandas and not _is_flat(counts, keys, seen):
+        return _Report(counts.index.tolist(), list(counts.columns), counts.to_numpy(), "its index")
+    if is_pandas or (hasattr(counts, "__arrow_c_stream__") and hasattr(counts, "columns")):
+        return _flat(counts, keys, seen)
+    raise TypeError(
+        "counts must be a mapping from bag id to count, a pandas Series or DataFrame with the ids as its index, or a table with the ids "
+        f"in its first columns, or in those named as bags are; it is a {type(counts).__name__}"
+    )
+
+
+def _flat(table: Any, keys: list[Hashable] | None, seen: Sequence[Hashable]) -> _Report:
+    """A report whose ids are in columns."""
+    names = _columns(table)
+    of_keys = _key_columns(names, keys, seen)
+    rest = [name for name in names if name not in of_keys]
+    if not rest or len(set(names)) < len(names):
+        shown = ", ".join(map(repr, names))
+        raise ValueError(f"the report has the columns {shown or 'none'}: ids go first, then counts, each under a name of its own")
+    counts = list(zip(*(_values(table[name]) for name in rest), strict=True))
+    source = f"its column{'s' if len(of_keys) > 1 else ''} {', '.join(map(repr, of_keys))}"
+    return _Report(_ids(table, of_keys), rest, counts, source)
+
+
+def _columns(table: Any) -> list[Hashable]:
+    return list(getattr(table, "column_names", None) or table.columns)
+
+
+def _ids(table: Any, columns: list[Hashable]) -> list[Hashable]:
+    parts = [_values(table[name]) for name in columns]
+    return parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+
+
+def _key_columns(names: list[Hashable], keys: list[Hashable] | None, seen: Sequence[Hashable]) -> list[Hashable]:
+    """Columns of ids: those with the names of the rows' keys, or as many of the first."""
+    if keys is not None and all(name in names for name in keys):
+        return keys
+    return names[: len(seen[0]) if seen and isinstance(seen[0], tuple) else 1]
+
+
+def _is_flat(frame: Any, keys: list[Hashable] | None, seen: Sequence[Hashable]) -> bool:
+    """Whether the ids of a pandas report are in its columns, as `read_csv` leaves them, and not in its index."""
+    index, names = frame.index, list(frame.columns)
+    is_numbered = type(index).__name__ == "RangeIndex" and index.name is None and (index.start, index.step) == (0, 1)
+    of_keys = _key_columns(names, keys, seen)
+    if not is_numbered or len(of_keys) == len(names):
+        return False
+    if of_keys == keys:
+        return True
+    wanted = set(seen)
+    is_index = wanted == set(range(len(frame)))
+    if is_index and {key(name) for name in _ids(frame, of_keys)} == wanted:
+        raise ValueError(
+            f"the ids of the report can be its line numbers or its column {of_keys[0]!r}: say which, by counts.set_index({of_keys[0]!r}) "
+            "or counts.rename_axis('bag')"
+        )
+    return not is_index
+
+
+def _first_few(names: Sequence[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown}, …"
