@@ -134,8 +134,8 @@ pub enum Error {
     #[error("{classes} cannot be the classes of a task: {reason}")]
     BadClasses { classes: String, reason: String },
     #[error(
-        "the reports count {counted}, but the model's classes are {classes}: select the columns of all classes, and give \
-         the class of each with --class if its column has another name"
+        "the reports count {counted}, but the model's classes are {classes}: give the columns of these classes with \
+         --count, and their classes with --class where columns have other names"
     )]
     ClassesDiffer { counted: String, classes: String },
     #[error("the models differ in their classes: {first} against {second}")]
