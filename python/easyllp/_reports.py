@@ -49,7 +49,21 @@ def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     to_report = np.asarray([place_of[name] for name in seen], dtype=np.uint32)
-    return Bags(to_report[of_row], values, names, report.columns)
+    given = Bags(to_report[of_row], values, names, report.columns)
+    _check_counts(given)
+    return given
+
+
+def _check_counts(given: Bags) -> None:
+    """Refuse a column of sizes among the counts of classes. Where counts have noise, nothing else would tell."""
+    if given.counts.ndim == 2 and given.columns is not None and given.counts.shape[1] == len(given.columns):
+        is_size = (given.counts == given.sizes[:, None]).all(axis=0)
+        if is_size.any() and given.counts[:, ~is_size].any():
+            name = given.columns[int(np.argmax(is_size))]
+            raise ValueError(
+                f"column {name!r} of the report is the number of rows of every bag, and not the count of a class: leave it out, as by "
+                f"counts.drop(columns=[{name!r}])"
+            )
 
 
 def _key_names(bags: Any) -> list[Hashable] | None:

@@ -46,6 +46,13 @@ def test_a_flat_table_has_its_ids_in_columns(clicks):
     assert LLPClassifier(l2=0.1).fit_bags(X, bags, both).classes_.tolist() == ["hit", "miss"]
 
 
+@pytest.mark.parametrize("noise", [None, ("laplace", 1.0)])
+def test_a_column_of_sizes_is_no_class(clicks, noise):
+    X, bags, flat = clicks
+    with pytest.raises(ValueError, match="column 'size' of the report is the number of rows of every bag"):
+        LLPClassifier(l2=0.1).fit_bags(X, pd.Series(bags, name="bag"), flat.assign(size=4), noise=noise)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_a_flat_table_of_two_keys(clicks, library):
     tables = pytest.importorskip(library)
