@@ -18,6 +18,7 @@ from easyllp._classifier import LLPClassifier
 from easyllp._diagnosis import Diagnosis, diagnose
 from easyllp._evaluation import Estimate, Evaluation, bag_metric, bag_scorer, evaluate
 from easyllp._files import load, save
+from easyllp._randomness import NotRandomWarning, WithheldError
 from easyllp._targets import make_bags, soft_targets
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "LLPClassifier",
+    "NotRandomWarning",
+    "WithheldError",
     "bag_metric",
     "bag_scorer",
     "datasets",

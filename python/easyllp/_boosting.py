@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from easyllp._bags import from_proportions
-from easyllp._evaluation import HIGHER_IS_BETTER, bag_metric
+from easyllp._evaluation import HIGHER_IS_BETTER, estimated
+from easyllp._randomness import refuse_unless_random
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,25 +104,24 @@ class Objective:
 class BagMetric:
     """A figure of held-out bags from scores of their rows; see the `metric` of the module it comes from."""
 
-    def __init__(self, name: str, y: Any, bags: Any, link: str) -> None:
+    def __init__(self, name: str, y: Any, bags: Any, link: str, force: bool) -> None:
         if name not in HIGHER_IS_BETTER:
             raise ValueError(f"unknown metric {name!r}: expected one of {', '.join(HIGHER_IS_BETTER)}")
         if link not in ("logit", "identity"):
             raise ValueError(f"unknown link {link!r}: expected 'logit' for raw scores, or 'identity' for probabilities")
-        checked = from_proportions(y, bags)
+        self.bags = from_proportions(y, bags)
+        # Once, and not in every round.
+        refuse_unless_random(self.bags, force=force, stacklevel=3)
         self.__name__ = name
-        self.y = checked.labels
-        # Places cost less to look up than ids of any kind, and it is done in every round.
-        self.bags = checked.of_row
         self.link = link
 
     def value(self, scores: Any) -> float:
         """The figure, from scores in the order of the bags' rows."""
         scores = np.asarray(scores, dtype=np.float64)
-        if len(scores) != len(self.y):
+        if len(scores) != len(self.bags.of_row):
             raise ValueError(
-                f"the metric is of {len(self.y)} held-out rows and was given {len(scores)} scores: have no other data "
+                f"the metric is of {len(self.bags.of_row)} held-out rows and was given {len(scores)} scores: have no other data "
                 "evaluated, training rows least of all"
             )
         predicted = probabilities(scores) if self.link == "logit" else np.clip(scores, 0.0, 1.0)
-        return float(bag_metric(self.__name__, predicted, self.y, self.bags))
+        return estimated(self.__name__, predicted, self.bags)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from easyllp import _easyllp
 from easyllp._bags import Bags, _is_missing, eager, from_proportions
 from easyllp._classes import by_class, check_prior, counted, in_class_order, names_of, prior_of
 from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise
+from easyllp._randomness import NotRandomWarning, refuse_unless_random
 from easyllp._reports import from_report
 from easyllp._rows import column_names, is_table, readable, table
 from easyllp._settings import COUNTS, SETTINGS, image_shape, n_threads, seed_of, whole_number
@@ -119,7 +121,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Validation metrics, estimated from the held-out bags. They describe models trained on the other bags, not the final model,
         which is trained on all bags. What was chosen on one half of the held-out bags is evaluated on the other half, and the other
         way round, so that no bag evaluates what it chose. None with `holdout=0`, and with fewer than 4 held-out bags if there was a
-        choice among penalties or epochs.
+        choice among penalties or epochs. The metrics are withheld if the bags do not look
+        random.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         For tables.
@@ -320,8 +323,26 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = json.loads(outcome)
         self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
         self.stopped_because_ = told["log"]["stopped"]
-        self.holdout_ = _evaluation(told["held_out"], classes.tolist() if positive is None else model.classes)
+        evaluation = _evaluation(told["held_out"], classes.tolist() if positive is None else model.classes)
+        self.holdout_ = None if evaluation is None else evaluation.judged(told["randomness"], force=False)
+        if told["randomness"]["verdict"] != "plausible":
+            warnings.warn(self._doubts(told), NotRandomWarning, stacklevel=3)
         return self
+
+    def _doubts(self, told: dict[str, Any]) -> str:
+        """What bags that do not look random do to the model, to what is chosen, and to metrics."""
+        sentences = [told["randomness"]["words"]]
+        if told["randomness"]["is_rejected"]:
+            if self.holdout_ is not None:
+                sentences.append(
+                    "The choice of a penalty and early stopping use such a metric; holdout_ is withheld: use holdout_.force() to see it"
+                )
+            if told["assumes_random_bags"]:
+                sentences.append(
+                    f"Method {self.method} assumes random bags, so the model is biased, too: consider method='count-likelihood', "
+                    "for bags made by features that the model sees"
+                )
+        return ". ".join(sentences)
 
     def _adopt(self, model: _easyllp.Model, classes: npt.NDArray[Any]) -> None:
         """Take a model of these classes."""
@@ -450,7 +471,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         accuracy : float
-            As bags tell it, it may leave 0 to 1 where they are few.
+            As bags tell it, it may leave 0 to 1 where they are few. Bags that do not look random raise a `WithheldError`.
         """
         if bags is None:
             return float(super().score(X, y, sample_weight))
@@ -458,6 +479,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight is for labels of rows, not for bags")
         X = eager(X)
         given = from_proportions(y, bags, _n_rows(X))
+        refuse_unless_random(given, force=False, stacklevel=2)
         if given.n_classes != len(self.classes_):
             raise ValueError(f"y is of {given.n_classes} classes, and the model of {len(self.classes_)}")
         given = by_class(given, self.classes_)

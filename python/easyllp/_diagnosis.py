@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from easyllp import _easyllp
 from easyllp._bags import eager, from_proportions
-from easyllp._evaluation import Estimate, _estimate, declared_noise
+from easyllp._evaluation import Estimate, _estimate, _sentence, declared_noise
 from easyllp._reports import from_report
 from easyllp._rows import is_table, readable, table
-from easyllp._settings import checked_seed
 from easyllp._targets import counts_of
-
-_WORDS = {
-    "plausible": "The bags look as if rows were put together at random",
-    "over": "The bags are NOT i.i.d.: they were made by something that goes with the label, such as a region or a campaign; "
-    "models and estimates from them are biased. Make bags at random if you can",
-    "under": "The bags are NOT i.i.d.: they were balanced on purpose, or counts are not what they seem",
-}
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -30,12 +21,13 @@ class Diagnosis:
 
     Attributes
     ----------
-    verdict : {"plausible", "over", "under"}
-        Whether counts differ from bag to bag as chance has it, more, or less.
+    verdict : {"plausible", "not_random", "balanced"}
+        Whether counts vary from bag to bag as they do by chance, more, or less. If more, metrics estimated from the bags
+        are biased, and withheld by `evaluate`.
     ratio : float
-        How much they differ, in units of chance.
+        How much counts vary, in units of chance.
     p_value : float
-        Of the two-sided test that they differ as chance has it.
+        The probability that random bags vary as much, or where the ratio is below 1, as little.
     prior : list of Estimate
         The share of each class.
     equivalent_rows : float
@@ -51,9 +43,12 @@ class Diagnosis:
     prior: list[Estimate]
     equivalent_rows: float
     uneven: list[dict[str, Any]]
+    _words: str = field(default="", repr=False, compare=False)
 
     def __str__(self) -> str:
-        text = f"{_WORDS[self.verdict]}: counts differ from bag to bag {self.ratio:.2f} times as much as by chance."
+        text = _sentence(self._words)
+        if self.verdict == "not_random":
+            text += " Make bags at random if you can."
         if self.uneven:
             names = list(dict.fromkeys(str(found["column"]) for found in self.uneven))
             more = "" if len(names) <= 5 else f" and {len(names) - 5} more"
@@ -68,13 +63,12 @@ def diagnose(
     *,
     counts: Any = None,
     noise: tuple[str, Any] | None = None,
-    level: float = 0.05,
-    seed: int = 1,
 ) -> Diagnosis:
     """Look at bags before anything is learnt from them.
 
     All methods but a few need bags that were put together regardless of labels. Counts are compared with random dealings of the same
-    labels, and columns of `X` with what chance allows between bags.
+    labels, and columns of `X` with what chance allows between bags. Bags are not random if counts vary more than 1.1 times as much
+    as by chance and p < 0.01: one rule, by which `evaluate` and `LLPClassifier.fit` go, too.
 
     Parameters
     ----------
@@ -86,10 +80,6 @@ def diagnose(
         Features of the rows.
     counts, noise
         As in `evaluate`.
-    level : float, default=0.05
-        The level of the test.
-    seed : int, default=1
-        The seed of random dealings.
 
     Examples
     --------
@@ -104,8 +94,6 @@ def diagnose(
         raise ValueError("bags, an id a row, are needed")
     if (y is None) == (counts is None):
         raise ValueError("either y, each row's bag proportion, or counts by bag are needed")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}: it must lie between 0 and 1")
     given = from_proportions(y, bags) if counts is None else from_report(bags, counts)
     X = eager(X)
     if X is None:
@@ -116,15 +104,16 @@ def diagnose(
         features = readable(X.toarray() if hasattr(X, "toarray") else X, np.float32)
     found = json.loads(
         _easyllp.diagnose(
-            given.of_row, counts_of(given), declared_noise(noise, given.names), features, level, checked_seed(seed)
+            given.of_row, counts_of(given), declared_noise(noise, given.names), features
         )
     )
-    dispersion = found["dispersion"]
+    tested = found["randomness"]
     return Diagnosis(
-        verdict=found["verdict"],
-        ratio=dispersion["ratio"],
-        p_value=min(1.0, 2 * min(dispersion["over"], dispersion["under"])),
+        verdict=tested["verdict"],
+        ratio=tested["ratio"],
+        p_value=tested["p_value"],
         prior=[_estimate(estimate) for estimate in found["prior"]],
         equivalent_rows=found["equivalent_rows"],
         uneven=found["uneven"],
+        _words=tested["words"],
     )

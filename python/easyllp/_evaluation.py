@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from easyllp import _easyllp
 from easyllp._bags import Bags, eager, from_proportions, key, table_columns
 from easyllp._classes import by_class, check_order
+from easyllp._randomness import NotRandomWarning, WithheldError, refuse_unless_random
 from easyllp._reports import from_report
 from easyllp._settings import checked_seed, whole_number
 from easyllp._targets import counts_of
@@ -35,17 +37,32 @@ class Estimate(NamedTuple):
     value : float
         The estimate as it is; from few bags it may leave its natural range.
     low, high : float
-        The ends of its interval.
+        The ends of its interval, clipped to the natural range.
     standard_error : float
+    outside_range : bool
+        Whether the value left its natural range: there are too few bags.
     """
 
     value: float
     low: float
     high: float
     standard_error: float
+    outside_range: bool = False
 
     def __str__(self) -> str:
-        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+        value, interval = _cells(self)
+        return f"{value} ({interval})"
+
+
+#: What an asterisk stands for.
+_ON_ASTERISKS = "* The estimate is outside its range: too few bags. The nearest possible value is shown."
+
+
+def _cells(estimate: Estimate) -> tuple[str, str]:
+    """A value that its range allows, marked if the estimate is another, and the interval."""
+    value, low, high, _, outside_range = estimate
+    interval = "outside its range" if outside_range and high <= low else f"{low:.4f} to {high:.4f}"
+    return (f"{min(max(value, low), high):.4f}*" if outside_range else f"{value:.4f}"), interval
 
 
 @dataclass(frozen=True)
@@ -55,8 +72,13 @@ class Evaluation(Mapping[str, Estimate]):
     Names are log_loss, brier, accuracy, and if no class is empty auc, precision, recall, f1 (for two classes) and
     balanced_accuracy.
 
+    If the bags do not look random, metrics estimated from them are withheld: the mapping is empty, and asking for a metric
+    raises a `WithheldError` that says why. `force` gives them nevertheless.
+
     Attributes
     ----------
+    warning : str or None
+        What to know before any metric is read.
     level : float
         The level of the intervals.
     n_bags : int
@@ -74,8 +96,21 @@ class Evaluation(Mapping[str, Estimate]):
     level: float = 0.95
     curves: dict[str, Any] = field(default_factory=dict, repr=False)
     classes: tuple[Hashable, ...] | None = None
+    warning: str | None = None
+    _withheld: Evaluation | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether metrics are withheld, since the bags do not look random."""
+        return self._withheld is not None
+
+    def force(self) -> Evaluation:
+        """Give all metrics, also those that are withheld: they are biased."""
+        return self if self._withheld is None else self._withheld
 
     def __getitem__(self, name: str) -> Estimate:
+        if self._withheld is not None:
+            raise WithheldError(self.warning)
         return self.figures[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -85,15 +120,33 @@ class Evaluation(Mapping[str, Estimate]):
         return len(self.figures)
 
     def __str__(self) -> str:
-        width = max(len(name) for name in self.figures)
-        lines = [f"{'':{width}}  from bags  {self.level * 100:g} % interval"]
-        for name, estimate in self.figures.items():
-            shown = name.replace("_", " ")
-            lines.append(f"{shown:{width}}  {estimate.value:9.4f}  {estimate.low:.4f} to {estimate.high:.4f}")
+        lines = [] if self.warning is None else [self.warning]
+        if self.figures:
+            width = max(len(name) for name in self.figures)
+            lines.append(f"{'':{width}}  from bags  {self.level * 100:g} % interval")
+            for name, estimate in self.figures.items():
+                value, interval = _cells(estimate)
+                lines.append(f"{name.replace('_', ' '):{width}}  {value:>9}  {interval}")
+        if any(estimate.outside_range for estimate in self.figures.values()):
+            lines.append(_ON_ASTERISKS)
         # Of 0 and 1 everyone knows.
         is_named = self.classes is not None and len(self.classes) == 2 and self.classes != (0, 1)
         positive = f" The positive class is {self.classes[1]!r}." if is_named and self.classes else ""
         return "\n".join([*lines, f"From {self.n_bags} bags.{positive}"])
+
+    def judged(self, found: dict[str, Any], force: bool) -> Evaluation:
+        """Withhold the metrics if bags that were found to be so do not allow them."""
+        if found["verdict"] == "plausible":
+            return self
+        if force or not found["is_rejected"]:
+            return replace(self, warning=_sentence(found["words"]))
+        warning = _sentence(f"{found['words']} and are withheld. Use force=True, or force() of this result, to show them")
+        biased = replace(self, warning=_sentence(found["words"]))
+        return replace(self, figures={}, curves={}, warning=warning, _withheld=biased)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
@@ -158,10 +211,13 @@ def evaluate(
     bootstrap: int | None = None,
     seed: int = 1,
     curves: bool = False,
+    force: bool = False,
 ) -> Evaluation:
     """Say how good probabilities of rows are, from bags that the model was not trained on.
 
-    Every figure is what row labels would give, up to its interval: unbiased over all ways to deal the rows into bags.
+    Every figure is what row labels would give, up to its interval: unbiased over all ways to deal the rows into bags. So
+    bags must be random: rows grouped regardless of their labels. Where the counts reject that, a `NotRandomWarning` says
+    so and the metrics are withheld; see `Evaluation`.
 
     Parameters
     ----------
@@ -189,6 +245,8 @@ def evaluate(
         The seed of these draws.
     curves : bool, default=False
         Add confusion, thresholds, calibration and lift.
+    force : bool, default=False
+        Give metrics also if the bags do not look random. The warning remains.
 
     Returns
     -------
@@ -221,13 +279,17 @@ def evaluate(
             curves,
         )
     )
-    return Evaluation(
+    found = answer.pop("randomness")
+    evaluation = Evaluation(
         {name: _estimate(found) for name, found in answer.pop("figures")},
         n_bags=len(given.names),
         level=level,
         curves=_with_estimates(answer),
         classes=classes,
-    )
+    ).judged(found, force)
+    if evaluation.warning is not None:
+        warnings.warn(evaluation.warning, NotRandomWarning, stacklevel=2)
+    return evaluation
 
 
 def _given(
@@ -261,8 +323,10 @@ def _given(
 
 def _estimate(found: dict[str, Any]) -> Estimate:
     nan = float("nan")
-    value, low, high, error = (found[name] for name in ("value", "low", "high", "standard_error"))
-    return Estimate(*(nan if number is None else number for number in (value, low, high, error)))
+    value, low, high, error = (
+        nan if found[name] is None else found[name] for name in ("value", "low", "high", "standard_error")
+    )
+    return Estimate(value, low, high, error, found["outside_range"])
 
 
 def _with_estimates(part: Any) -> Any:
@@ -273,14 +337,20 @@ def _with_estimates(part: Any) -> Any:
     return [_with_estimates(value) for value in part] if isinstance(part, list) else part
 
 
-def bag_metric(name: str, probabilities: Any, y: Any, bags: Any = None, *, classes: Any = None) -> float:
+def bag_metric(
+    name: str, probabilities: Any, y: Any, bags: Any = None, *, classes: Any = None, force: bool = False
+) -> float:
     """One figure of rows, from bags alone.
+
+    A number cannot say that it should not be trusted: bags that do not look random raise a `WithheldError`.
 
     Parameters
     ----------
     name : {"log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"}
     probabilities, y, bags, classes
         As in `evaluate`.
+    force : bool, default=False
+        Estimate it also if the bags do not look random, with a `NotRandomWarning`.
 
     Examples
     --------
@@ -289,19 +359,29 @@ def bag_metric(name: str, probabilities: Any, y: Any, bags: Any = None, *, class
     0.0
     """
     given, probabilities, _ = _given(probabilities, y, bags, None, classes)
+    if bags is not None:
+        refuse_unless_random(given, force=force, stacklevel=2)
+    return estimated(name, probabilities, given)
+
+
+def estimated(name: str, probabilities: Any, given: Bags) -> float:
+    """One figure of rows, from bags that were looked at before."""
     value, *_ = _easyllp.figure(name, logits(probabilities, given.n_classes), "logit", given.of_row, counts_of(given))
     return value
 
 
-def bag_scorer(name: str) -> Any:
+def bag_scorer(name: str, *, force: bool = False) -> Any:
     """A scorer for scikit-learn that sees bags alone: for `GridSearchCV`, `cross_val_score` and their like.
 
     The more the better, as scikit-learn has it: what is better if lower is negated. Bags reach it by metadata routing, which must be
-    enabled; they stay whole in each fold with `GroupKFold`.
+    enabled; they stay whole in each fold with `GroupKFold`. Bags of a fold that do not look random raise a `WithheldError`,
+    which a search turns into NaN and a warning: it then chooses by nothing, and not by biased numbers.
 
     Parameters
     ----------
     name : {"log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"}
+    force : bool, default=False
+        Score also by bags that do not look random, with a `NotRandomWarning`.
 
     Examples
     --------
@@ -321,7 +401,7 @@ def bag_scorer(name: str) -> Any:
     if name not in HIGHER_IS_BETTER:
         bag_metric(name, [0.5, 0.5], [0, 1])  # says which there are
     scorer = make_scorer(
-        _BagFigure(name), greater_is_better=HIGHER_IS_BETTER[name], response_method="predict_proba"
+        _BagFigure(name, force), greater_is_better=HIGHER_IS_BETTER[name], response_method="predict_proba"
     )
     import sklearn
 
@@ -338,8 +418,9 @@ def _is_fraction(y: Any) -> bool:
 class _BagFigure:
     """A figure with a name of its own, which can be pickled."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, force: bool) -> None:
         self.name = name
+        self.force = force
         self.__name__ = f"bag_{name}"
 
     def __call__(self, y_true: Any, y_pred: Any, bags: Any = None) -> float:
@@ -351,7 +432,7 @@ class _BagFigure:
         # Estimators have their classes in sorted order.
         columns: list[Any] = table_columns(y_true) or []
         classes = sorted(columns) if len(columns) > 1 else None
-        return bag_metric(self.name, y_pred, y_true, bags, classes=classes)
+        return bag_metric(self.name, y_pred, y_true, bags, classes=classes, force=self.force)
 
     def __repr__(self) -> str:
         return self.__name__

@@ -72,7 +72,7 @@ class Metric(BagMetric):
         return self.__name__, self.value(scores), HIGHER_IS_BETTER[self.__name__]
 
 
-def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
+def metric(name: str, y: Any, bags: Any, *, link: str = "logit", force: bool = False) -> Metric:
     """A metric that needs counts of bags and no row label.
 
     It serves ``train(feval=…)`` and ``LGBMRegressor.fit(eval_metric=…)``. Have it evaluated on bags that are not
@@ -90,6 +90,9 @@ def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
         What scores are: raw, as with `objective`, or probabilities already, as with LightGBM's own regression on
         targets.
 
+    force : bool, default=False
+        Estimate it also from bags that do not look random, with a `NotRandomWarning`; else they raise a `WithheldError`.
+
     Returns
     -------
     callable
@@ -103,4 +106,4 @@ def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
     >>> held_out(np.zeros(4), np.array([-9.0, -9.0, 9.0, 9.0]))
     ('accuracy', 1.0, True)
     """
-    return Metric(name, y, bags, link)
+    return Metric(name, y, bags, link, force)

@@ -39,6 +39,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 from easyllp._bags import eager, from_proportions
 from easyllp._classes import check_prior, in_class_order, prior_of
 from easyllp._evaluation import bag_metric
+from easyllp._randomness import NotRandomWarning, randomness
 from easyllp._targets import soft_targets
 
 __all__ = ["EasyLLPWrapper"]
@@ -126,6 +127,9 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 "that has, and wrap that one itself where it is a part of a pipeline or of a search"
             )
         given = from_proportions(y, bags)
+        found = randomness(given)
+        if found["verdict"] != "plausible":
+            warnings.warn(f"{found['words']}, and so is a model that is trained on them", NotRandomWarning, stacklevel=2)
         check_prior(self.prior, given)
         given, classes = in_class_order(given)
         y, prior = given.labels, prior_of(self.prior, classes)

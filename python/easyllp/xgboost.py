@@ -100,7 +100,7 @@ class Metric(BagMetric):
         return self.value(second)
 
 
-def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
+def metric(name: str, y: Any, bags: Any, *, link: str = "logit", force: bool = False) -> Metric:
     """A metric that needs counts of bags and no row label.
 
     It serves ``train(custom_metric=…)`` and ``XGBRegressor(eval_metric=…)``. Have it evaluated on bags that are not
@@ -118,6 +118,9 @@ def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
     link : {"logit", "identity"}
         What scores are: raw, as with `objective`, or probabilities already, as with ``reg:squarederror`` on targets.
 
+    force : bool, default=False
+        Estimate it also from bags that do not look random, with a `NotRandomWarning`; else they raise a `WithheldError`.
+
     Returns
     -------
     callable
@@ -132,4 +135,4 @@ def metric(name: str, y: Any, bags: Any, *, link: str = "logit") -> Metric:
     """
     if name in ("accuracy", "balanced_accuracy"):
         raise ValueError(f"XGBoost would take a low {name} for the better one: use the metric 'error', or 'auc'")
-    return Metric(name, y, bags, link)
+    return Metric(name, y, bags, link, force)

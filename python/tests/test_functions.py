@@ -100,7 +100,7 @@ def test_intervals_of_rows_have_no_width_where_labels_are_known():
         of_rows, of_population = (evaluate(q, y, of=of) for of in ("rows", "population"))
         assert len(of_rows) >= 4
         for name in of_rows:
-            value, low, high, error = of_rows[name]
+            value, low, high, error, _ = of_rows[name]
             assert value == of_population[name].value
             assert low == pytest.approx(value, abs=1e-9) and high == pytest.approx(value, abs=1e-9), (name, of_rows[name])
             assert error == pytest.approx(0, abs=1e-9)
@@ -135,9 +135,9 @@ def test_bags_that_go_with_the_label_are_told():
     proportions = np.array([labels[region == r].mean() for r in range(60)])[region]
     X = np.stack([rng.normal(size=3000), region + rng.normal(size=3000)], axis=1)
     found = diagnose(proportions, region, X)
-    assert found.verdict == "over" and found.ratio > 2 and found.p_value < 0.01
+    assert found.verdict == "not_random" and found.ratio > 2 and found.p_value < 0.01
     assert [uneven["column"] for uneven in found.uneven] == [1]
-    assert "NOT i.i.d." in str(found) and found.prior[1].low < labels.mean() < found.prior[1].high
+    assert "do not look random" in str(found) and found.prior[1].low < labels.mean() < found.prior[1].high
     bags, proportions = make_bags(labels, size=50)
     found = diagnose(proportions, bags, X)
     assert found.verdict == "plausible" and found.uneven == []

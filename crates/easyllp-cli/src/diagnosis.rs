@@ -1,35 +1,66 @@
-//! What speaks for and against the bags, in words: for `inspect`, for the page of `evaluate`, and to warn in `train`.
+//! Whether the bags are what estimates need, in words: for `inspect`, the page of `evaluate`, and warnings.
 
 use crate::output::thousands;
 use anyhow::Result;
 use easyllp::diagnose::{
-    Feature, LinearClass, Verdict, bags_needed, dispersion, equivalent_rows, expected_standard_error,
+    Feature, LinearClass, Randomness, Verdict, bags_needed, equivalent_rows, expected_standard_error,
     uneven_features,
 };
 use easyllp::table::Encoder;
 use easyllp::{Bags, Rows};
+use serde::Serialize;
 use std::fmt::Write;
 
-/// Dealings that the bags are compared with.
-const DEALINGS: usize = 1999;
+/// What becomes of metrics that random bags are assumed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Shown {
+    /// Nothing speaks against them.
+    Yes,
+    /// Random bags are rejected, and `--force` was given.
+    Forced,
+    /// Random bags are rejected.
+    Withheld,
+}
+
+impl Shown {
+    pub(crate) fn new(found: &Randomness, force: bool) -> Self {
+        match (found.is_rejected(), force) {
+            (false, _) => Self::Yes,
+            (true, true) => Self::Forced,
+            (true, false) => Self::Withheld,
+        }
+    }
+
+    pub(crate) fn is_withheld(self) -> bool {
+        self == Self::Withheld
+    }
+}
+
+/// What is to be said of the bags before any metric, if something is: a sentence for each thing.
+pub(crate) fn verdict(found: &Randomness, shown: Shown) -> Option<String> {
+    match (found.verdict, shown) {
+        (Verdict::Plausible, _) => None,
+        (_, Shown::Withheld) => Some(format!("{found} and are withheld. Use --force to show them")),
+        (_, Shown::Forced) => Some(format!("{found}; they are shown because of --force")),
+        (_, Shown::Yes) => Some(found.to_string()),
+    }
+}
+
+/// A sentence, with a capital letter and a full stop.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
 
 /// What the bags are like and what they can tell, a paragraph each.
-pub(crate) fn diagnosis(bags: &Bags) -> Result<Vec<String>> {
-    let found = dispersion(bags, DEALINGS, 1)?;
-    let how = format!("counts differ from bag to bag {:.2} times as much as by chance", found.ratio);
-    let verdict = match found.verdict(0.05) {
-        Verdict::Plausible => format!("The bags look as if rows were put together at random: {how}."),
-        Verdict::Over => format!(
-            "The bags are NOT i.i.d. (p = {:.4}): {how}. They were made by something that goes with the label, such \
-             as a region or a campaign; models and estimates from them are biased. Make bags at random if you can.",
-            found.over
-        ),
-        Verdict::Under => format!(
-            "The bags are NOT i.i.d. (p = {:.4}): {how}. They were balanced on purpose, or counts are not what they seem.",
-            found.under
-        ),
+pub(crate) fn diagnosis(bags: &Bags, found: &Randomness) -> Result<Vec<String>> {
+    let advice = match found.verdict {
+        Verdict::NotRandom => " Make bags at random if you can.",
+        Verdict::Plausible | Verdict::Balanced => "",
     };
-    let mut paragraphs = vec![verdict];
+    let mut paragraphs = vec![sentence(&found.to_string()) + advice];
     paragraphs.extend(outlook(bags)?);
     Ok(paragraphs)
 }

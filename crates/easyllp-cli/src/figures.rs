@@ -1,5 +1,6 @@
 //! How good a model is: from bags, and in truth where labels are given.
 
+use crate::diagnosis::Shown;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use easyllp::estimate::{AtThreshold, Calibration, Confusion, Intervals, LiftRow};
@@ -7,11 +8,12 @@ use easyllp::{Bags, Classes, Estimate, Estimator, Link, Partition, Predictions};
 use ndarray::Array2;
 use serde::Serialize;
 
-/// A figure of rows, as bags tell it and as labels do.
+/// A metric of rows, as estimated from bags and from row labels.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
-    pub(crate) from_bags: Estimate,
+    /// None if it is withheld.
+    pub(crate) from_bags: Option<Estimate>,
     #[serde(rename = "true", skip_serializing_if = "Option::is_none")]
     pub(crate) truth: Option<f64>,
 }
@@ -27,13 +29,15 @@ pub(crate) struct Curves {
     pub(crate) lift: Vec<LiftRow>,
 }
 
-/// The figures of scores, from bags and, given the labels of all rows, in truth: of the rows that are in bags.
+/// The metrics of scores, from bags unless they are withheld, and from the labels of all rows if they are given: of the
+/// rows that are in bags.
 pub(crate) fn figures(
     scores: &Array2<f32>,
     link: Link,
     bags: &Bags,
     labels: Option<&[u32]>,
     intervals: Intervals,
+    shown: Shown,
 ) -> Result<Vec<Figure>> {
     let predictions = &Predictions::new(scores.view(), link)?;
     let truth = |labels| Estimator::new(&single_rows(bags, labels)?)?.figures(predictions);
@@ -41,7 +45,7 @@ pub(crate) fn figures(
     let from_bags = Estimator::new(bags)?.intervals(intervals)?.figures(predictions)?;
     let figure = |(place, (name, from_bags)): (usize, (&'static str, Estimate))| {
         let truth = truth.as_ref().and_then(|truth| truth.get(place)).map(|(_, estimate)| estimate.value);
-        Figure { name, from_bags, truth }
+        Figure { name, from_bags: Some(from_bags).filter(|_| !shown.is_withheld()), truth }
     };
     Ok(from_bags.into_iter().enumerate().map(figure).collect())
 }
@@ -76,26 +80,45 @@ pub(crate) fn positive_class(classes: &Classes) -> String {
     classes.positive().map_or_else(String::new, |positive| format!(" The positive class is `{positive}`."))
 }
 
-/// The figures as a table for people.
+/// The metrics as a table for people: without the columns of estimates, if these are withheld.
 pub(crate) fn table(figures: &[Figure]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    let with_truth = figures.iter().any(|figure| figure.truth.is_some());
-    let mut header = vec!["", "from bags", "95 % interval"];
-    if with_truth {
+    let mut header = vec![""];
+    if figures.iter().any(|figure| figure.from_bags.is_some()) {
+        header.extend(["from bags", "95 % interval"]);
+    }
+    if figures.iter().any(|figure| figure.truth.is_some()) {
         header.push("true");
     }
     table.set_header(header);
     for Figure { name, from_bags, truth } in figures {
-        let mut cells = vec![
-            (*name).to_owned(),
-            format!("{:.3}", from_bags.value),
-            format!("{:.3} to {:.3}", from_bags.low, from_bags.high),
-        ];
+        let mut cells = vec![(*name).to_owned()];
+        cells.extend(from_bags.iter().flat_map(|estimate| [value(estimate, 3), interval(estimate, 3)]));
         cells.extend(truth.map(|truth| format!("{truth:.3}")));
         table.add_row(cells);
     }
     right_aligned(table, 1)
+}
+
+/// What an asterisk in a table stands for.
+pub(crate) const ON_ASTERISKS: &str =
+    "* The estimate is outside its range: too few bags. The nearest possible value is shown.";
+
+/// A value that its range allows, marked if the estimate is another.
+pub(crate) fn value(estimate: &Estimate, decimals: usize) -> String {
+    if estimate.outside_range {
+        format!("{:.decimals$}*", estimate.value.clamp(estimate.low, estimate.high))
+    } else {
+        format!("{:.decimals$}", estimate.value)
+    }
+}
+
+/// An interval; where nothing of it is within the range, that.
+pub(crate) fn interval(estimate: &Estimate, decimals: usize) -> String {
+    let Estimate { low, high, outside_range, .. } = *estimate;
+    let [low_end, high_end] = [low, high].map(|end| format!("{end:.decimals$}"));
+    if outside_range && high <= low { "outside its range".into() } else { format!("{low_end} to {high_end}") }
 }
 
 /// Groups of rows by their probability, as a table for people.
@@ -107,8 +130,8 @@ pub(crate) fn calibration_table(calibration: &Calibration) -> Table {
         table.add_row([
             format!("{:.3}", group.share),
             format!("{:.3}", group.predicted),
-            format!("{:.3}", group.observed.value),
-            format!("{:.3} to {:.3}", group.observed.low, group.observed.high),
+            value(&group.observed, 3),
+            interval(&group.observed, 3),
         ]);
     }
     right_aligned(table, 0)
@@ -122,10 +145,10 @@ pub(crate) fn lift_table(lift: &[LiftRow]) -> Table {
     for row in lift {
         table.add_row([
             format!("{:.3}", row.selected),
-            format!("{:.2}", row.lift.value),
-            format!("{:.2} to {:.2}", row.lift.low, row.lift.high),
-            format!("{:.3}", row.captured.value),
-            format!("{:.3} to {:.3}", row.captured.low, row.captured.high),
+            value(&row.lift, 2),
+            interval(&row.lift, 2),
+            value(&row.captured, 3),
+            interval(&row.captured, 3),
         ]);
     }
     right_aligned(table, 0)
@@ -142,8 +165,8 @@ pub(crate) fn confusion_table(confusion: &Confusion, classes: &[String]) -> Tabl
     );
     for ((class, line), recall) in classes.iter().zip(&confusion.shares).zip(&confusion.recalls) {
         let mut cells = vec![class.clone()];
-        cells.extend(line.iter().map(|share| format!("{:.3}", share.value)));
-        cells.push(recall.map_or_else(String::new, |recall| format!("{:.3}", recall.value)));
+        cells.extend(line.iter().map(|share| value(share, 3)));
+        cells.push(recall.map_or_else(String::new, |recall| value(&recall, 3)));
         table.add_row(cells);
     }
     right_aligned(table, 1)

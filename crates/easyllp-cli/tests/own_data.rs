@@ -62,10 +62,7 @@ fn the_readmes_lines_run() {
         .expect("a shell");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(
-        text.contains("look as if rows were put together at random") && text.contains("accuracy"),
-        "{text}"
-    );
+    assert!(text.contains("The bags look random: counts vary") && text.contains("accuracy"), "{text}");
     assert!(folder.path().join("scores.parquet").exists());
 }
 
@@ -209,7 +206,8 @@ fn classes_are_matched_by_name() {
     );
     assert!(model != train("none,few,many", "0.3,0.4,0.3", "other"), "the prior is not looked at");
 
-    let evaluate = format!("evaluate --model model {files}");
+    // Kinds follow each other by a rule, so that bags do not look random.
+    let evaluate = format!("evaluate --model model --force {files}");
     let found = |rest: &str| -> serde_json::Value {
         serde_json::from_str(&stdout(folder, &format!("{evaluate} {rest} --label kind --json")))
             .expect("JSON")
@@ -378,22 +376,6 @@ fn every_listed_method_trains() {
         let auc = auc_of(&format!("train {rest} --out some"));
         assert!(auc > 0.7, "{rest}: {auc}");
     }
-}
-
-#[test]
-fn bags_by_a_feature_are_told() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    stdout(folder, "datasets export adult --part train --out adult.parquet");
-    stdout(folder, "bag --rows adult.parquet --label income --positive >50K --by education --out by");
-    let text =
-        stdout(folder, "inspect --rows by/rows.parquet --reports by/reports.parquet --key bag --count >50K");
-    assert!(text.contains("NOT i.i.d."), "{text}");
-    let files = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count >50K --l2 0.01 --holdout 0 --out m";
-    let output = easyllp(folder, &format!("train {files}")).assert().success();
-    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("warning: counts differ from bag to bag"), "{said}");
-    assert!(said.contains("differ from bag to bag by more than chance: education"), "{said}");
 }
 
 /// The same data in any format, and with its columns in another order: the same model, to the byte.

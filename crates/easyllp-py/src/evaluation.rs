@@ -4,7 +4,7 @@ use crate::bags::bags;
 use crate::failure::failure;
 use crate::features::Features;
 use crate::work::pooled;
-use easyllp::diagnose::{Feature, dispersion, equivalent_rows, prior_interval, uneven_features};
+use easyllp::diagnose::{Feature, Randomness, equivalent_rows, prior_interval, randomness, uneven_features};
 use easyllp::estimate::Intervals;
 use easyllp::table::EncoderOptions;
 use easyllp::{Estimate, Estimator, Link, Predictions, Result, Scope};
@@ -55,7 +55,10 @@ pub(crate) fn evaluate(
         };
         let scope = if is_of_population { Scope::Population } else { Scope::TheseRows };
         let estimator = Estimator::new(&bags)?.level(level)?.scope(scope).intervals(intervals)?;
-        let mut found = json!({ "figures": named(estimator.figures(&predictions)?) });
+        let mut found = json!({
+            "figures": named(estimator.figures(&predictions)?),
+            "randomness": told(&randomness(&bags)?),
+        });
         let has_all = bags.pooled_proportions().iter().all(|&share| share > 0.0);
         if with_curves && has_all {
             found["confusion"] = json!(estimator.confusion(&predictions)?);
@@ -68,6 +71,17 @@ pub(crate) fn evaluate(
         Ok(found)
     })?;
     Ok(found.to_string())
+}
+
+/// Whether bags look random, in numbers and in words.
+pub(crate) fn told(found: &Randomness) -> Value {
+    json!({
+        "verdict": found.verdict,
+        "ratio": found.ratio,
+        "p_value": found.p_value,
+        "is_rejected": found.is_rejected(),
+        "words": found.to_string(),
+    })
 }
 
 /// One figure's estimate: value, standard error, and the ends of its interval.
@@ -112,15 +126,11 @@ pub(crate) fn diagnose(
     counts: PyReadonlyArray2<f64>,
     noise: Option<(String, Vec<f64>)>,
     features: Option<Features>,
-    level: f64,
-    seed: u64,
 ) -> PyResult<String> {
-    /// Dealings that the bags are compared with.
-    const DEALINGS: usize = 1999;
     /// Below this a column is named.
     const UNEVEN: f64 = 0.001;
     let bags = bags(&of_row, &counts, noise)?;
-    let dispersion = pooled(py, || dispersion(&bags, DEALINGS, seed))?;
+    let found = pooled(py, || randomness(&bags))?;
     let priors: Vec<Estimate> = (0..bags.n_classes())
         .map(|class| prior_interval(&bags, class, 0.95))
         .collect::<Result<_>>()
@@ -149,8 +159,7 @@ pub(crate) fn diagnose(
         }
     }
     Ok(json!({
-        "dispersion": dispersion,
-        "verdict": format!("{:?}", dispersion.verdict(level)).to_lowercase(),
+        "randomness": told(&found),
         "prior": priors,
         "equivalent_rows": equivalent_rows(&bags),
         "uneven": uneven,

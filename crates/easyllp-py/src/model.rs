@@ -1,11 +1,12 @@
 //! A trained model: what a model file holds.
 
 use crate::bags::bags;
-use crate::evaluation::named;
+use crate::evaluation::{named, told};
 use crate::failure::failure;
 use crate::features::Features;
 use crate::recipe::recipe;
 use crate::work::{Line, pooled, without_lock};
+use easyllp::diagnose::randomness;
 use easyllp::recipe::{Doing, HeldOut};
 use easyllp::table::EncoderOptions;
 use easyllp::{
@@ -54,7 +55,8 @@ impl Model {
         recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
         let (max_vocabulary, hash_buckets) = encoding;
         let lent = features.lent();
-        let (encoder, fitted, held_out) = without_lock(py, n_threads, is_verbose, |line| {
+        let (encoder, fitted, held_out, found) = without_lock(py, n_threads, is_verbose, |line| {
+            let found = randomness(&bags)?;
             let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
             let rows = lent.rows(&encoder)?;
             let mut progress = Telling::begin(line);
@@ -69,9 +71,15 @@ impl Model {
                 None => None,
             };
             let held_out = held_out.transpose()?;
-            Ok((encoder, fitted, held_out))
+            Ok((encoder, fitted, held_out, found))
         })?;
-        let outcome = json!({ "log": fitted.log, "held_out": held_out }).to_string();
+        let outcome = json!({
+            "log": fitted.log,
+            "held_out": held_out,
+            "randomness": told(&found),
+            "assumes_random_bags": recipe.method.assumes_random_bags(),
+        });
+        let outcome = outcome.to_string();
         Ok((Self(recipe.model_file(fitted, &bags, encoder, classes, image)), outcome))
     }
 

@@ -13,8 +13,11 @@ fn key(parts: &[(&str, &str)]) -> String {
     parts.iter().map(part).collect::<Vec<_>>().concat()
 }
 
-fn keys_of_curve(has_truth: bool, chance: Option<&'static str>) -> String {
-    let mut parts = vec![("", "from bags"), ("is-band", "95 % interval")];
+fn keys_of_curve(has_estimates: bool, has_truth: bool, chance: Option<&'static str>) -> String {
+    let mut parts = Vec::new();
+    if has_estimates {
+        parts.extend([("", "from bags"), ("is-band", "95 % interval")]);
+    }
     if has_truth {
         parts.push(("is-true", "true"));
     }
@@ -24,29 +27,36 @@ fn keys_of_curve(has_truth: bool, chance: Option<&'static str>) -> String {
 
 /// True against false positives. The band is that of the true positive rate at each threshold.
 pub(crate) fn roc(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<String> {
-    if thresholds.is_empty() {
-        return None;
-    }
+    let shown = if thresholds.is_empty() { truth } else { thresholds };
+    let middle = shown.get(shown.len() / 2)?;
     let mut plot = Plot::new(UNIT, UNIT, "false positive rate", "true positive rate");
     plot.line("chance", [(0.0, 0.0), (1.0, 1.0)].into_iter());
     let point = |at: &AtThreshold| (at.fall_out.value, at.recall);
     let points: Vec<(f64, Estimate)> = monotone(thresholds.iter().map(point).collect());
-    let start = [(0.0, 0.0, 0.0)];
-    let band: Vec<(f64, f64, f64)> =
-        start.into_iter().chain(points.iter().map(|(x, y)| (*x, y.low, y.high))).collect();
-    plot.band("band", &band);
-    plot.line("line", [(0.0, 0.0)].into_iter().chain(points.iter().map(|(x, y)| (*x, y.value))));
+    if !points.is_empty() {
+        let start = [(0.0, 0.0, 0.0)];
+        let band: Vec<(f64, f64, f64)> =
+            start.into_iter().chain(points.iter().map(|(x, y)| (*x, y.low, y.high))).collect();
+        plot.band("band", &band);
+        plot.line("line", [(0.0, 0.0)].into_iter().chain(points.iter().map(|(x, y)| (*x, y.value))));
+    }
     if !truth.is_empty() {
         let points = truth.iter().map(|at| (at.fall_out.value, at.recall.value));
         plot.line("true-line", [(0.0, 0.0)].into_iter().chain(points));
     }
-    let middle = &thresholds[thresholds.len() / 2];
     let words = format!(
-        "ROC curve from bags: at a false positive rate of {} the true positive rate is {}.",
+        "ROC curve from {}: at a false positive rate of {} the true positive rate is {}.",
+        origin(!thresholds.is_empty()),
         number(middle.fall_out.value),
         number(middle.recall.value)
     );
-    Some(plot.finish("ROC curve", &words, &keys_of_curve(!truth.is_empty(), Some("chance"))))
+    let keys = keys_of_curve(!thresholds.is_empty(), !truth.is_empty(), Some("chance"));
+    Some(plot.finish("ROC curve", &words, &keys))
+}
+
+/// What a curve is from, if its estimates are not withheld.
+fn origin(has_estimates: bool) -> &'static str {
+    if has_estimates { "bags" } else { "row labels" }
 }
 
 /// Rates that go back and forth by chance are drawn from left to right.
@@ -61,39 +71,41 @@ fn monotone(mut points: Vec<(f64, Estimate)>) -> Vec<(f64, Estimate)> {
 
 /// How pure the selected rows are against how many of the positive class are among them.
 pub(crate) fn precision_recall(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<String> {
-    let points: Vec<(f64, Estimate)> =
-        thresholds.iter().filter_map(|at| Some((at.recall.value, at.precision?))).collect();
-    let points = monotone(points);
-    let last = points.last()?;
+    let points_of = |all: &[AtThreshold]| -> Vec<(f64, Estimate)> {
+        all.iter().filter_map(|at| Some((at.recall.value, at.precision?))).collect()
+    };
+    let (points, true_points) = (monotone(points_of(thresholds)), points_of(truth));
+    let shown = if points.is_empty() { &true_points } else { &points };
+    let (last, middle) = (shown.last()?, &shown[shown.len() / 2]);
     let mut plot = Plot::new(UNIT, UNIT, "recall", "precision");
     plot.line("chance", [(0.0, last.1.value), (1.0, last.1.value)].into_iter());
-    plot.band("band", &points.iter().map(|(x, y)| (*x, y.low, y.high)).collect::<Vec<_>>());
-    plot.line("line", points.iter().map(|(x, y)| (*x, y.value)));
-    if !truth.is_empty() {
-        let points = truth.iter().filter_map(|at| Some((at.recall.value, at.precision?.value)));
-        plot.line("true-line", points);
+    if !points.is_empty() {
+        plot.band("band", &points.iter().map(|(x, y)| (*x, y.low, y.high)).collect::<Vec<_>>());
+        plot.line("line", points.iter().map(|(x, y)| (*x, y.value)));
     }
-    let middle = &points[points.len() / 2];
+    if !true_points.is_empty() {
+        plot.line("true-line", true_points.iter().map(|(x, y)| (*x, y.value)));
+    }
     let words = format!(
-        "Precision against recall from bags: at a recall of {} the precision is {}.",
+        "Precision against recall from {}: at a recall of {} the precision is {}.",
+        origin(!points.is_empty()),
         number(middle.0),
         number(middle.1.value)
     );
-    Some(plot.finish(
-        "Precision and recall",
-        &words,
-        &keys_of_curve(!truth.is_empty(), Some("share of all rows")),
-    ))
+    let keys = keys_of_curve(!points.is_empty(), !true_points.is_empty(), Some("share of all rows"));
+    Some(plot.finish("Precision and recall", &words, &keys))
 }
 
 /// Observed against predicted shares, group by group.
-pub(crate) fn calibration(all: &Calibration, truth: Option<&Calibration>, class: &str) -> Option<String> {
-    if all.groups.is_empty() {
-        return None;
-    }
+pub(crate) fn calibration(
+    all: Option<&Calibration>,
+    truth: Option<&Calibration>,
+    class: &str,
+) -> Option<String> {
+    let shown = all.or(truth).filter(|shown| !shown.groups.is_empty())?;
     let mut plot = Plot::new(UNIT, UNIT, "predicted probability", &format!("share of {class}"));
     plot.line("chance", [(0.0, 0.0), (1.0, 1.0)].into_iter());
-    for group in &all.groups {
+    for group in all.iter().flat_map(|all| &all.groups) {
         plot.reach("reach", group.predicted, group.observed.low, group.observed.high);
         plot.dot("dot", (group.predicted, group.observed.value), 4.0);
     }
@@ -102,10 +114,13 @@ pub(crate) fn calibration(all: &Calibration, truth: Option<&Calibration>, class:
     }
     let words = format!(
         "Calibration in {} groups of rows; the squared calibration error is {}.",
-        all.groups.len(),
-        format_args!("{:.5}", all.squared_error.value)
+        shown.groups.len(),
+        format_args!("{:.5}", shown.squared_error.value)
     );
-    let mut parts = vec![("", "from bags, with 95 % interval")];
+    let mut parts = Vec::new();
+    if all.is_some() {
+        parts.push(("", "from bags, with 95 % interval"));
+    }
     if truth.is_some() {
         parts.push(("is-true", "true"));
     }

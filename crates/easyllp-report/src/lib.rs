@@ -13,7 +13,8 @@
 //! let estimator = Estimator::new(&bags)?;
 //!
 //! let mut page = Page::new("A model", "from 200 bags of 2,000 rows");
-//! page.figures.push(Figure { name: "accuracy".into(), estimate: estimator.accuracy(&predictions)?, truth: None });
+//! let estimate = Some(estimator.accuracy(&predictions)?);
+//! page.figures.push(Figure { name: "accuracy".into(), estimate, truth: None });
 //! page.thresholds = estimator.curve(&predictions, 50)?;
 //! let html = page.html();
 //! assert!(html.starts_with("<!doctype html>") && html.contains("ROC"));
@@ -35,8 +36,8 @@ use std::fmt::Write;
 pub struct Figure {
     /// What it is.
     pub name: String,
-    /// From bags.
-    pub estimate: Estimate,
+    /// From bags; none if it is withheld.
+    pub estimate: Option<Estimate>,
     /// From row labels.
     pub truth: Option<f64>,
 }
@@ -59,6 +60,8 @@ pub struct Page {
     pub subtitle: String,
     /// What the positive one of two classes is called.
     pub positive: Option<String>,
+    /// What to know before any metric is read.
+    pub warning: Option<String>,
     /// Headline figures.
     pub figures: Vec<Figure>,
     /// The curve of decisions, from the highest threshold on.
@@ -101,14 +104,15 @@ impl Page {
     pub fn html(&self) -> String {
         let mut body =
             format!("<header><h1>{}</h1><p>{}</p></header>\n", escaped(&self.title), escaped(&self.subtitle));
+        if let Some(warning) = &self.warning {
+            let _ = writeln!(body, "<p class=\"warning\" role=\"alert\">{}</p>", escaped(warning));
+        }
         body.push_str(&self.headline());
         let class = self.positive.as_deref().unwrap_or("the positive class");
         let charts = [
             charts::roc(&self.thresholds, &self.true_thresholds),
             charts::precision_recall(&self.thresholds, &self.true_thresholds),
-            self.calibration
-                .as_ref()
-                .and_then(|all| charts::calibration(all, self.true_calibration.as_ref(), class)),
+            charts::calibration(self.calibration.as_ref(), self.true_calibration.as_ref(), class),
             charts::histogram(&self.scores, self.scores_are_probabilities),
             charts::bags(&self.bags, class),
         ];
@@ -127,38 +131,50 @@ impl Page {
     }
 
     fn headline(&self) -> String {
-        if self.figures.is_empty() {
+        let known = |figure: &&Figure| figure.estimate.is_some() || figure.truth.is_some();
+        if !self.figures.iter().any(|figure| known(&figure)) {
             return String::new();
         }
         let mut text = String::from("<section class=\"figures\">\n");
-        for Figure { name, estimate, truth } in &self.figures {
+        for Figure { name, estimate, truth } in self.figures.iter().filter(known) {
+            let estimate = estimate.map_or_else(String::new, |estimate| headline_of(&estimate));
             let truth = truth.map_or_else(String::new, |truth| {
                 format!("<span class=\"truth\">true: {}</span>", number(truth))
             });
-            let _ = writeln!(
-                text,
-                "<div class=\"figure\"><h2>{}</h2><strong>{}</strong><span>{} to {}</span>{truth}</div>",
-                escaped(name),
-                number(estimate.value),
-                number(estimate.low),
-                number(estimate.high),
-            );
+            let _ = writeln!(text, "<div class=\"figure\"><h2>{}</h2>{estimate}{truth}</div>", escaped(name));
         }
-        text.push_str("</section>\n<p class=\"note\">From the counts of bags, with 95 % intervals; no row label was used.");
+        text.push_str("</section>\n<p class=\"note\">");
+        let estimates = || self.figures.iter().filter_map(|figure| figure.estimate);
+        text.push_str(match estimates().next() {
+            Some(_) => "From the counts of bags, with 95 % intervals; no row label was used.",
+            None => "Metrics from bags are withheld.",
+        });
         if let Some(positive) = &self.positive {
             let _ = write!(text, " The positive class is <b>{}</b>.", escaped(positive));
         }
         if self.figures.iter().any(|figure| figure.truth.is_some()) {
             text.push_str(" Where row labels are given, the true figure stands beside.");
         }
-        if self.figures.iter().any(|figure| !figure.estimate.covers(figure.estimate.value)) {
+        if estimates().any(|estimate| estimate.outside_range) {
             text.push_str(
-                " An estimate outside of its interval left its natural range, as it may on few bags.",
+                " * The estimate is outside its range: too few bags. The nearest possible value is shown.",
             );
         }
         text.push_str("</p>\n");
         text
     }
+}
+
+/// A value that its range allows, and its interval.
+fn headline_of(estimate: &Estimate) -> String {
+    let &Estimate { value, low, high, outside_range, .. } = estimate;
+    let interval = if outside_range && high <= low {
+        "outside its range".to_owned()
+    } else {
+        format!("{} to {}", number(low), number(high))
+    };
+    let (value, mark) = if outside_range { (value.clamp(low, high), "*") } else { (value, "") };
+    format!("<strong>{}{mark}</strong><span>{interval}</span>", number(value))
 }
 
 /// Three digits behind the point are what intervals deserve.
@@ -182,6 +198,33 @@ mod tests {
         let html = page.html();
         assert!(!html.contains("<script") && !html.contains("<b>"));
         assert!(html.contains("&lt;script&gt;") && html.contains("a &amp; b"));
+    }
+
+    fn estimate(value: f64, low: f64, high: f64, outside_range: bool) -> Estimate {
+        Estimate { value, standard_error: 0.1, low, high, form: easyllp::estimate::Form::Mean, outside_range }
+    }
+
+    #[test]
+    fn what_cannot_be_true_is_marked() {
+        let mut page = Page::new("A model", "from few bags");
+        let figure = |estimate| Figure { name: "AUC".into(), estimate: Some(estimate), truth: None };
+        page.figures.push(figure(estimate(1.013, 0.95, 1.0, true)));
+        page.figures.push(figure(estimate(2.647, 1.0, 1.0, true)));
+        let html = page.html();
+        assert!(html.contains("1.000*") && html.contains("outside its range"), "{html}");
+        assert!(!html.contains("1.013") && !html.contains("2.647") && !html.contains("1.000 to 1.000"));
+    }
+
+    #[test]
+    fn withheld_metrics_leave_what_labels_say_and_the_warning_first() {
+        let mut page = Page::new("A model", "from bags by region");
+        page.warning = Some("The bags do not look random".into());
+        page.figures.push(Figure { name: "AUC".into(), estimate: None, truth: Some(0.844) });
+        page.figures.push(Figure { name: "accuracy".into(), estimate: None, truth: None });
+        let html = page.html();
+        let place = |text: &str| html.find(text).expect(text);
+        assert!(place("The bags do not look random") < place("0.844"));
+        assert!(html.contains("Metrics from bags are withheld.") && !html.contains("accuracy"));
     }
 
     #[test]

@@ -25,9 +25,11 @@
 mod dealing;
 mod features;
 mod plan;
+mod randomness;
 
 pub use features::{Feature, UnevenFeature, uneven_features};
 pub use plan::{Bounds, LinearClass, bags_needed, equivalent_rows, expected_standard_error};
+pub use randomness::{Randomness, Verdict, randomness};
 
 use crate::bags::{Bags, Noise};
 use crate::classes::columns;
@@ -57,87 +59,30 @@ pub struct Dispersion {
     pub under: f64,
 }
 
-/// What a dispersion says of the bags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Verdict {
-    /// Nothing speaks against bags that were put together regardless of labels. That is no proof of it.
-    Plausible,
-    /// Bags differ by more than chance allows: they were made by something that labels depend on.
-    Over,
-    /// Bags differ by less than chance allows: they were balanced, or their counts smoothed, or less noise added than
-    /// declared.
-    Under,
-}
-
-impl Dispersion {
-    /// The verdict of a two-sided test of this level: `Over` if `over` is below half of it, `Under` if `under` is.
-    ///
-    /// So of all sets of bags that are put together at random, a share `level` is not found plausible.
-    pub fn verdict(&self, level: f64) -> Verdict {
-        if self.over < 0.5 * level {
-            Verdict::Over
-        } else if self.under < 0.5 * level {
-            Verdict::Under
-        } else {
-            Verdict::Plausible
-        }
-    }
-}
-
 /// Compares how far bags differ with `n_draws` random dealings of their labels; at least two bags are needed.
 ///
 /// With U uniform on [0, 1), `over` = (#{T* > T} + U (#{T* = T} + 1))/(`n_draws` + 1), and `under` likewise with < and
 /// 1 − U. So ties are broken at random, and for bags made at random `over` is uniform, whatever the number of draws;
 /// 999 or more make it depend little on the seed. Time is proportional to draws × bags × classes.
 ///
-/// ```
-/// use easyllp::diagnose::{Verdict, dispersion};
-/// use easyllp::{Bags, bagging};
-///
-/// let labels: Vec<u32> = (0..2000).map(|row| u32::from(row % 5 == 0)).collect();
-/// let random = bagging::random(2000, &bagging::Sizes::Fixed(10), 1)?;
-/// let dispersion_of = |partition| dispersion(&Bags::from_labels(partition, &labels, 2)?, 999, 1);
-/// assert_eq!(dispersion_of(random)?.verdict(0.01), Verdict::Plausible);
-///
-/// // A key that the label depends on.
-/// let keys: Vec<u32> = labels.iter().zip(0..).map(|(label, row)| row % 100 + 50 * label).collect();
-/// let (_, by_key) = bagging::by_key(&keys)?;
-/// assert_eq!(dispersion_of(by_key)?.verdict(0.01), Verdict::Over);
-/// # Ok::<(), easyllp::Error>(())
-/// ```
+/// [`randomness`] is the test that decides what may be estimated from bags; this one is for other levels and seeds.
 pub fn dispersion(bags: &Bags, n_draws: usize, seed: u64) -> Result<Dispersion> {
     if n_draws == 0 {
         return Err(Error::Setting { name: "number of draws", value: "0".into(), expected: "at least 1" });
     }
-    if bags.n_bags() < 2 {
-        return Err(Error::TooFewBags { what: "a test of dispersion", needed: 2, got: bags.n_bags() });
-    }
-    let measure = Measure::new(bags);
-    let dealer = Dealer::new(bags);
-    let observed = measure.of(bags.counts());
-    let draws: Vec<Spread> = (0..n_draws)
-        .into_par_iter()
-        .map_init(
-            || Dealing::new(bags),
-            |dealing, draw| {
-                let mut rng = draw_stream(seed, draw + 1);
-                dealer.deal(dealing, &mut rng);
-                add_noise(bags, &mut dealing.counts, &mut rng);
-                measure.of(dealing.counts.view())
-            },
-        )
-        .collect();
-
-    let count = |ordering| {
-        draws.iter().filter(|draw| draw.centred.total_cmp(&observed.centred) == ordering).count() as f64
-    };
+    let dealings = Dealings::new(bags, seed)?;
+    let mut comparison = dealings.comparison();
+    dealings.draw(&mut comparison, n_draws);
+    let (more, equal) = comparison.more_and_equal();
     let tie: f64 = draw_stream(seed, 0).random();
-    let more = count(Ordering::Greater) + tie * (count(Ordering::Equal) + 1.0);
-    let over = more / (n_draws + 1) as f64;
-    let statistic = observed.statistic;
-    let expected = draws.iter().map(|draw| draw.statistic).sum::<f64>() / n_draws as f64;
-    let ratio = if expected > 0.0 { statistic / expected } else { 1.0 };
-    Ok(Dispersion { statistic, expected, ratio, over, under: 1.0 - over })
+    let over = (more + tie * (equal + 1.0)) / (n_draws + 1) as f64;
+    Ok(Dispersion {
+        statistic: comparison.observed.statistic,
+        expected: comparison.expected(),
+        ratio: comparison.ratio(),
+        over,
+        under: 1.0 - over,
+    })
 }
 
 /// The share that a class has in the population, with an interval that takes bags, and not rows, as the units of
@@ -170,6 +115,70 @@ pub fn prior_interval(bags: &Bags, class: usize, level: f64) -> Result<Estimate>
         counts.column(class).iter().zip(bags.sizes()).map(influence).map(|phi| phi * phi).sum();
     let standard_error = (n_bags / (n_bags - 1.0) * squares).sqrt();
     Ok(estimator.t_interval(share, standard_error, Form::Mean).clipped(0.0, 1.0))
+}
+
+/// Random dealings of the labels of bags.
+struct Dealings<'b> {
+    bags: &'b Bags,
+    measure: Measure,
+    dealer: Dealer,
+    seed: u64,
+}
+
+impl<'b> Dealings<'b> {
+    fn new(bags: &'b Bags, seed: u64) -> Result<Self> {
+        if bags.n_bags() < 2 {
+            return Err(Error::TooFewBags { what: "a test of random bags", needed: 2, got: bags.n_bags() });
+        }
+        Ok(Self { bags, measure: Measure::new(bags), dealer: Dealer::new(bags), seed })
+    }
+
+    /// The bags as they are, with no dealing yet to compare them with.
+    fn comparison(&self) -> Comparison {
+        Comparison { observed: self.measure.of(self.bags.counts()), draws: Vec::new() }
+    }
+
+    /// Adds `n_draws` dealings to those drawn before.
+    fn draw(&self, comparison: &mut Comparison, n_draws: usize) {
+        let first = comparison.draws.len();
+        comparison.draws.par_extend((first..first + n_draws).into_par_iter().map_init(
+            || Dealing::new(self.bags),
+            |dealing, draw| {
+                let mut rng = draw_stream(self.seed, draw + 1);
+                self.dealer.deal(dealing, &mut rng);
+                add_noise(self.bags, &mut dealing.counts, &mut rng);
+                self.measure.of(dealing.counts.view())
+            },
+        ));
+    }
+}
+
+/// T of the bags, and T of random dealings of their labels.
+struct Comparison {
+    observed: Spread,
+    draws: Vec<Spread>,
+}
+
+impl Comparison {
+    /// How many dealings differ by more than the bags do, and how many by as much.
+    fn more_and_equal(&self) -> (f64, f64) {
+        let count = |ordering| {
+            let is = |draw: &&Spread| draw.centred.total_cmp(&self.observed.centred) == ordering;
+            self.draws.iter().filter(is).count() as f64
+        };
+        (count(Ordering::Greater), count(Ordering::Equal))
+    }
+
+    /// The mean of T over the dealings.
+    fn expected(&self) -> f64 {
+        self.draws.iter().map(|draw| draw.statistic).sum::<f64>() / self.draws.len() as f64
+    }
+
+    /// T in units of what is expected; 1 where labels leave nothing to deal.
+    fn ratio(&self) -> f64 {
+        let expected = self.expected();
+        if expected > 0.0 { self.observed.statistic / expected } else { 1.0 }
+    }
 }
 
 /// The random numbers of one draw: far enough apart in the stream that no draw reaches the next one's, so that threads
@@ -384,17 +393,7 @@ mod tests {
         let dispersion = dispersion(&bags, 99, 1).unwrap();
         assert!(dispersion.statistic.abs() < 1e-12 && dispersion.expected.abs() < 1e-12);
         assert!((dispersion.ratio - 1.0).abs() < 1e-12);
-        assert_eq!(dispersion.verdict(1e-6), Verdict::Plausible);
-    }
-
-    #[test]
-    fn the_verdict_is_two_sided() {
-        let at =
-            |over: f64| Dispersion { statistic: 1.0, expected: 1.0, ratio: 1.0, over, under: 1.0 - over };
-        assert_eq!(at(0.024).verdict(0.05), Verdict::Over);
-        assert_eq!(at(0.026).verdict(0.05), Verdict::Plausible);
-        assert_eq!(at(0.974).verdict(0.05), Verdict::Plausible);
-        assert_eq!(at(0.976).verdict(0.05), Verdict::Under);
+        assert_eq!(randomness(&bags).unwrap().verdict, Verdict::Plausible);
     }
 
     #[test]
@@ -422,7 +421,7 @@ mod tests {
         let one = bags.select(&[0]).unwrap();
         assert_eq!(
             dispersion(&one, 9, 1).unwrap_err(),
-            Error::TooFewBags { what: "a test of dispersion", needed: 2, got: 1 }
+            Error::TooFewBags { what: "a test of random bags", needed: 2, got: 1 }
         );
         assert!(matches!(dispersion(&bags, 0, 1), Err(Error::Setting { .. })));
         assert!(prior_interval(&one, 1, 0.9).is_err());

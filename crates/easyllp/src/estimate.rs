@@ -111,6 +111,8 @@ pub struct Estimate {
     pub high: f64,
     /// What it is made of.
     pub form: Form,
+    /// Whether the value left its natural range, which few bags may lead to: an AUC above 1, a Brier score below 0.
+    pub outside_range: bool,
 }
 
 impl Estimate {
@@ -124,8 +126,16 @@ impl Estimate {
         Self { value: 1.0 - self.value, low: 1.0 - self.high, high: 1.0 - self.low, ..self }
     }
 
+    /// With its interval in its natural range.
     pub(crate) fn clipped(self, least: f64, most: f64) -> Self {
-        Self { low: self.low.clamp(least, most), high: self.high.clamp(least, most), ..self }
+        /// Rounding alone leaves no range.
+        const ROUNDING: f64 = 1e-9;
+        Self {
+            low: self.low.clamp(least, most),
+            high: self.high.clamp(least, most),
+            outside_range: self.value < least - ROUNDING || self.value > most + ROUNDING,
+            ..self
+        }
     }
 }
 
@@ -448,7 +458,8 @@ impl<'b> Estimator<'b> {
 
     pub(crate) fn t_interval(&self, value: f64, standard_error: f64, form: Form) -> Estimate {
         let reach = self.t_quantile() * standard_error;
-        Estimate { value, standard_error, low: value - reach, high: value + reach, form }
+        let (low, high) = (value - reach, value + reach);
+        Estimate { value, standard_error, low, high, form, outside_range: false }
     }
 }
 

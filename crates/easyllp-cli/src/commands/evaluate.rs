@@ -3,14 +3,15 @@
 use crate::commands::predict::open_for;
 use crate::commands::{parse_count, use_threads};
 use crate::data::{ReportsArgs, RowsArgs};
-use crate::diagnosis::diagnosis;
+use crate::diagnosis::{Shown, diagnosis, sentence, verdict};
 use crate::figures::{
-    Curves, Figure, calibration_table, confusion_table, curves, figures, lift_table, positive_class,
-    single_rows, table,
+    Curves, Figure, ON_ASTERISKS, calibration_table, confusion_table, curves, figures, interval, lift_table,
+    positive_class, single_rows, table, value,
 };
 use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
+use easyllp::diagnose::{Randomness, randomness};
 use easyllp::estimate::{Confusion, Intervals, Metric};
 use easyllp::table::labels_of;
 use easyllp::{Bags, Classes, Error, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
@@ -22,8 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// Say how good a model is on rows, from the counts of their bags.
 ///
-/// The bags must be ones that the model was not trained on. Intervals are for the population that the rows were drawn from. With
-/// --label the true figures stand beside the estimates.
+/// The bags must be ones that the model was not trained on, and random: rows grouped regardless of their labels. Where the counts reject
+/// that, metrics from bags are withheld. Intervals are for the population that the rows were drawn from. With --label the true metrics
+/// stand beside the estimates.
 #[derive(Debug, Args)]
 pub(crate) struct EvaluateArgs {
     /// The model file
@@ -62,6 +64,10 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "DRAWS", value_parser = parse_draws)]
     bootstrap: Option<usize>,
 
+    /// Show metrics from bags that do not look random, with a warning
+    #[arg(long)]
+    force: bool,
+
     /// Threads; by default one a core. The result does not depend on it
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
@@ -83,6 +89,10 @@ impl EvaluateArgs {
 struct Evaluation {
     /// What the classes are called, in the order of the confusion matrix; of two the second is the positive one.
     classes: Vec<String>,
+    /// Whether the bags look random.
+    bags: Randomness,
+    /// Whether metrics from bags are shown; null stands in their place otherwise.
+    shown: Shown,
     figures: Vec<Figure>,
     /// The model's figures less those of the other one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -98,7 +108,12 @@ struct Evaluation {
 impl Evaluation {
     /// Tables for people.
     fn text(&self, against: Option<&Path>, with_details: bool) -> String {
-        let mut parts = vec![table(&self.figures).to_string()];
+        let mut parts: Vec<String> =
+            verdict(&self.bags, self.shown).map(|text| sentence(&text)).into_iter().collect();
+        if self.shown.is_withheld() && self.figures.iter().all(|figure| figure.truth.is_none()) {
+            return parts.join("\n\n") + "\n";
+        }
+        parts.push(table(&self.figures).to_string());
         if let Some(path) = against {
             parts.push(format!("Less the figures of {}\n{}", path.display(), table(&self.difference)));
         }
@@ -109,11 +124,10 @@ impl Evaluation {
             if let Some(calibration) = calibration {
                 let error = calibration.squared_error;
                 parts.push(format!(
-                    "Calibration\n{}\nsquared calibration error {:.5} ({:.5} to {:.5})",
+                    "Calibration\n{}\nsquared calibration error {} ({})",
                     calibration_table(calibration),
-                    error.value,
-                    error.low,
-                    error.high
+                    value(&error, 5),
+                    interval(&error, 5)
                 ));
             }
             parts.push(format!("Lift\n{}", lift_table(lift)));
@@ -127,7 +141,7 @@ impl Evaluation {
 
     /// Estimates that the tables show.
     fn estimates(&self, with_details: bool) -> impl Iterator<Item = &Estimate> {
-        let figures = self.figures.iter().map(|figure| &figure.from_bags);
+        let figures = self.figures.iter().filter_map(|figure| figure.from_bags.as_ref());
         let calibration = self.curves.iter().flat_map(|curves| &curves.calibration);
         let groups = calibration
             .flat_map(|all| all.groups.iter().map(|group| &group.observed).chain([&all.squared_error]));
@@ -154,14 +168,21 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let predictions = Predictions::new(scores.view(), link)?;
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
     let intervals = args.intervals();
+    let found = randomness(bags)?;
+    let shown = Shown::new(&found, args.force);
+    if let Some(text) = verdict(&found, shown) {
+        eprintln!("easyllp: warning: {text}");
+    }
     let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?, Intervals::default());
-    let wants_details = args.details || args.json || args.report.is_some();
+    let wants_details = (args.details || args.json || args.report.is_some()) && !shown.is_withheld();
     let found = Evaluation {
         classes: file.classes.names().to_vec(),
-        figures: figures(&scores, link, bags, truth, intervals)?,
+        bags: found,
+        shown,
+        figures: figures(&scores, link, bags, truth, intervals, shown)?,
         difference: match &args.against {
             Some(path) => {
-                difference(&predictions, &other(path, &file.classes, args)?, bags, truth, intervals)?
+                difference(&predictions, &other(path, &file.classes, args)?, bags, truth, intervals, shown)?
             }
             None => Vec::new(),
         },
@@ -185,11 +206,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
     }
     let mut text = found.text(args.against.as_deref(), args.details);
-    let left_range = |estimate: &Estimate| !estimate.covers(estimate.value);
-    if found.estimates(args.details).any(left_range) {
-        text.push_str(
-            "\nAn estimate that lies outside of its interval left its natural range, as it may on few bags; the interval is cut there.\n",
-        );
+    if found.estimates(args.details).any(|estimate| estimate.outside_range) {
+        text = format!("{text}\n{ON_ASTERISKS}\n");
     }
     print(&format!(
         "{text}\nFrom {} bags of {} rows.{}\n",
@@ -232,6 +250,7 @@ fn difference(
     bags: &Bags,
     labels: Option<&[u32]>,
     intervals: Intervals,
+    shown: Shown,
 ) -> Result<Vec<Figure>> {
     let second = &Predictions::new(other.scores.view(), other.link)?;
     let singles = labels.map(|labels| single_rows(bags, labels)).transpose()?;
@@ -254,7 +273,12 @@ fn difference(
         };
         let truth = singles.as_ref().map(|singles| of(singles, Intervals::default())).transpose()?.flatten();
         let truth = truth.map(|estimate| estimate.value);
-        figures.extend(of(bags, intervals)?.map(|from_bags| Figure { name, from_bags, truth }));
+        let from_bags = of(bags, intervals)?;
+        figures.extend(from_bags.map(|from_bags| Figure {
+            name,
+            from_bags: Some(from_bags).filter(|_| !shown.is_withheld()),
+            truth,
+        }));
     }
     Ok(figures)
 }
@@ -278,6 +302,7 @@ fn page(
         estimate: figure.from_bags,
         truth: figure.truth,
     }));
+    page.warning = verdict(&found.bags, found.shown).map(|text| sentence(&text));
     if let Some(curves) = &found.curves {
         page.thresholds.clone_from(&curves.thresholds);
         page.calibration.clone_from(&curves.calibration);
@@ -300,6 +325,6 @@ fn page(
             page.scores.extend(of_rows);
         }
     }
-    page.diagnosis = diagnosis(bags)?;
+    page.diagnosis = diagnosis(bags, &found.bags)?;
     Ok(page)
 }

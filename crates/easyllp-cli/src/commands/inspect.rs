@@ -6,7 +6,7 @@ use crate::output::{print, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::Bags;
-use easyllp::diagnose::prior_interval;
+use easyllp::diagnose::{prior_interval, randomness};
 use easyllp::table::{Column, ColumnEncoding, Encoder, Table};
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let share = prior_interval(&bags, class, 0.95)?;
         let _ = writeln!(text, "  {name:<16} {:.4}  ({:.4} to {:.4})", share.value, share.low, share.high);
     }
-    for paragraph in diagnosis(&bags)? {
+    for paragraph in diagnosis(&bags, &randomness(&bags)?)? {
         let _ = writeln!(text, "\n{}", wrapped(&paragraph));
     }
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;

@@ -2,18 +2,19 @@
 
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
-use crate::diagnosis::uneven_columns;
-use crate::figures::{figures, positive_class, table};
+use crate::diagnosis::{Shown, uneven_columns};
+use crate::figures::{ON_ASTERISKS, figures, positive_class, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
 use crate::output::{misfit, misuse, print, thousands};
 use crate::progress::Training;
 use anyhow::{Result, bail};
 use clap::Args;
-use easyllp::diagnose::{Verdict, dispersion};
+use easyllp::diagnose::{Randomness, Verdict, randomness};
 use easyllp::estimate::Intervals;
 use easyllp::recipe::{Doing, Fitted, HeldOut, Penalty, StopBy};
 use easyllp::table::{Column, Encoder};
-use easyllp::{Bags, Classes, ImageShape, LossName, ModelName, Optimizer, Recipe};
+use easyllp::{Classes, ImageShape, LossName, ModelName, Optimizer, Recipe};
+use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -86,6 +87,10 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
+    /// Print validation metrics of bags that do not look random, with a warning
+    #[arg(long)]
+    force: bool,
+
     /// A column with labels of the rows, in the place of reports: for `--method event`, and to deal bags with --rebag
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["reports", "key", "count", "class"])]
     label: Option<String>,
@@ -144,8 +149,11 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         thousands(bags.n_bags()),
         features.columns().len()
     );
-    if args.label.is_none() {
-        warn_if_not_iid(&bags)?;
+    let mut shown = Shown::Yes;
+    if bags.n_bags() > 1 {
+        let found = randomness(&bags)?;
+        shown = Shown::new(&found, args.force);
+        args.warn_unless_random(&found, shown);
     }
     let image = match (&args.model, features.columns()) {
         (ModelName::Cnn(_), [(_, Column::Vector(_))]) => args.image.or(image),
@@ -171,7 +179,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     };
     let fitted = recipe.fit(&rows, &bags, image, &mut watch)?;
     drop(training);
-    print_held_out(&fitted, &classes)?;
+    print_held_out(&fitted, &classes, shown)?;
     let how = match &fitted.optimizer {
         Optimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),
         Optimizer::Adam(adam) => format!("{} epochs; ", adam.epochs),
@@ -183,6 +191,32 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 }
 
 impl TrainArgs {
+    /// Says what bags that are not random do to the model, to what is chosen, and to validation metrics.
+    fn warn_unless_random(&self, found: &Randomness, shown: Shown) {
+        if found.verdict == Verdict::Plausible {
+            return;
+        }
+        let mut text = found.to_string();
+        if found.is_rejected() && self.holdout > 0.0 {
+            text.push_str(
+                ". The choice of a penalty and early stopping use such a metric; validation metrics are ",
+            );
+            text.push_str(match shown {
+                Shown::Withheld => "withheld: use --force to print them",
+                Shown::Forced | Shown::Yes => "printed because of --force",
+            });
+        }
+        if found.is_rejected() && self.method.method.assumes_random_bags() {
+            let method = self.method.method;
+            let _ = write!(
+                text,
+                ". Method {method} assumes random bags, so the model is biased, too: consider --method \
+                 count-likelihood, for bags made by features that the model sees"
+            );
+        }
+        eprintln!("easyllp: warning: {text}");
+    }
+
     fn recipe(&self) -> Result<Recipe> {
         // A prior is given in the order of --count, and needed in that of the classes.
         let order = if self.label.is_none() { Some(self.data.reports.classes()?.1) } else { None };
@@ -205,9 +239,12 @@ impl TrainArgs {
 }
 
 /// Validation metrics, and which models they describe.
-fn print_held_out(fitted: &Fitted, classes: &Classes) -> Result<()> {
+fn print_held_out(fitted: &Fitted, classes: &Classes, shown: Shown) -> Result<()> {
     let Some(HeldOut { bags, n_others, n_candidates, scores, .. }) = &fitted.held_out else { return Ok(()) };
     let (n_bags, n_others) = (thousands(bags.n_bags()), thousands(*n_others));
+    if shown.is_withheld() {
+        return Ok(());
+    }
     let Some(scores) = scores else {
         return print(&format!(
             "No validation metrics: {n_bags} validation bags are too few to choose a model on one half and evaluate it on the \
@@ -215,7 +252,11 @@ fn print_held_out(fitted: &Fitted, classes: &Classes) -> Result<()> {
         ));
     };
     let link = fitted.loss.training()?.link();
-    let table = table(&figures(scores, link, bags, None, Intervals::default())?);
+    let figures = figures(scores, link, bags, None, Intervals::default(), shown)?;
+    let mut table = table(&figures).to_string();
+    if figures.iter().filter_map(|figure| figure.from_bags).any(|estimate| estimate.outside_range) {
+        table = format!("{table}\n{ON_ASTERISKS}");
+    }
     let which = if *n_candidates == 1 {
         format!("a model trained on the other {n_others} bags.")
     } else {
@@ -233,19 +274,4 @@ fn print_held_out(fitted: &Fitted, classes: &Classes) -> Result<()> {
          all bags.{}\n",
         positive_class(classes)
     ))
-}
-
-fn warn_if_not_iid(bags: &Bags) -> Result<()> {
-    if bags.n_bags() < 2 {
-        return Ok(());
-    }
-    let found = dispersion(bags, 999, 1)?;
-    if found.verdict(0.01) == Verdict::Over {
-        eprintln!(
-            "easyllp: warning: counts differ from bag to bag {:.1} times as much as chance allows: bags seem to be made by \
-             something that goes with the label, and what is learnt and estimated is biased",
-            found.ratio
-        );
-    }
-    Ok(())
 }

@@ -3,11 +3,13 @@
 use crate::commands::train::{parse_l2_value, parse_loss};
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
+use crate::figures::{ON_ASTERISKS, interval, value};
 use crate::method::parse_positive;
 use crate::output::{misuse, print, thousands};
 use anyhow::{Context, Result};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use easyllp::diagnose::{Verdict, randomness};
 use easyllp::estimate::Metric;
 use easyllp::model::RowsForm;
 use easyllp::recipe::PENALTIES;
@@ -79,6 +81,10 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
+    /// Choose by metrics from bags that do not look random, with a warning
+    #[arg(long)]
+    force: bool,
+
     /// Folder of finished trials; by default the name of the file to write, with `.journal` added
     #[arg(long, value_name = "FOLDER")]
     journal: Option<PathBuf>,
@@ -144,6 +150,14 @@ impl Tried {
 pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     use_threads(args.threads)?;
     let Data { features, bags, image, .. } = args.data.load()?;
+    let found = randomness(&bags)?;
+    anyhow::ensure!(
+        args.force || !found.is_rejected(),
+        "{found}, and trials are ranked by such a metric: nothing was chosen. Use --force to choose by it nevertheless"
+    );
+    if found.verdict != Verdict::Plausible {
+        eprintln!("easyllp: warning: {found}, and trials are ranked by such a metric");
+    }
     let trials = args.trials_for(&bags)?;
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
@@ -210,9 +224,11 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
         best.options()
     );
     easyllp::write_whole(&args.out, text.as_bytes())?;
+    let is_outside = board.iter().any(|(_, brier, _)| brier.outside_range);
     print(&format!(
-        "{}\nFrom {} bags, each scored by models of other bags. Trials marked = cannot be told apart from the best.\n",
+        "{}\n{}From {} bags, each scored by models of other bags. Trials marked = cannot be told apart from the best.\n",
         leaderboard(&board),
+        if is_outside { format!("{ON_ASTERISKS}\n") } else { String::new() },
         thousands(bags.n_bags())
     ))?;
     eprintln!("easyllp: {} written to {}", best.words(), args.out.display());
@@ -343,13 +359,12 @@ fn leaderboard(board: &Board) -> Table {
     table.set_header(["", "Brier", "95 % interval", "more than the best", "95 % interval", ""]);
     for (place, (tried, brier, difference)) in board.iter().enumerate() {
         let is_best = place == 0;
-        let interval = |estimate: &Estimate| format!("{:.4} to {:.4}", estimate.low, estimate.high);
         table.add_row([
             tried.trial.words(),
-            format!("{:.4}", brier.value),
-            interval(brier),
-            if is_best { String::new() } else { format!("{:.4}", difference.value) },
-            if is_best { String::new() } else { interval(difference) },
+            value(brier, 4),
+            interval(brier, 4),
+            if is_best { String::new() } else { value(difference, 4) },
+            if is_best { String::new() } else { interval(difference, 4) },
             match is_best {
                 true => "best".into(),
                 false if difference.covers(0.0) => "=".to_owned(),

@@ -46,6 +46,7 @@ impl Estimator<'_> {
             low: statistic.value - end(1.0 - tail),
             high: statistic.value - end(tail),
             form,
+            outside_range: false,
         }
     }
 }

@@ -91,10 +91,11 @@ impl Estimator<'_> {
         let (along_once, along_twice) = (along(&covariance), along(&square));
         let trace = |matrix: &Array2<f64>| matrix.diag().sum();
         let (of_variance, of_third) = (2.0 * trace(&square), 8.0 * trace(&cube));
-        self.inverted(total - trace(&covariance), 1.0, |truth| Spread {
+        let estimate = self.inverted(total - trace(&covariance), 1.0, |truth| Spread {
             variance: 4.0 * along_once * truth + of_variance,
             third: 24.0 * along_twice * truth + of_third,
-        })
+        });
+        estimate.clipped(0.0, 1.0)
     }
 
     /// The best-scored rows in steps of about equal size, up to all of them. For two classes.

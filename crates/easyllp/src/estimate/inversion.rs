@@ -48,6 +48,7 @@ impl Estimator<'_> {
             low: crossing(most, |truth| 1.0 - below(truth) >= tail),
             high: crossing(most, |truth| below(truth) < tail),
             form: Form::Squares,
+            outside_range: false,
         }
     }
 

@@ -99,7 +99,8 @@ impl Estimator<'_> {
             let chi = ChiSquared::new(2.0 * value * value / variance).expect("positive degrees of freedom");
             let end = |probability: f64| value * chi.freedom() / chi.inverse_cdf(probability);
             let tail = 0.5 - 0.5 * self.level;
-            return Estimate { value, standard_error, low: end(1.0 - tail), high: end(tail), form };
+            let (low, high) = (end(1.0 - tail), end(tail));
+            return Estimate { value, standard_error, low, high, form, outside_range: false };
         }
         // (θ − value)² = t² (normal·θ² + slope·θ), a quadratic in θ.
         let t_squared = self.t_quantile().powi(2);
@@ -114,6 +115,7 @@ impl Estimator<'_> {
             low: 2.0 * value * value / (middle + root).max(f64::MIN_POSITIVE),
             high,
             form,
+            outside_range: false,
         }
     }
 }

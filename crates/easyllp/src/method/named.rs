@@ -114,6 +114,9 @@ pub enum Serves {
     LinearConvex,
 }
 
+/// How bags must be made for methods that assume random ones.
+const RANDOM: &str = "at random";
+
 /// What to know of a method before it is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
@@ -179,6 +182,11 @@ impl MethodName {
         matches!(self, Self::LlpEm | Self::AlternatingMeanMap)
     }
 
+    /// Whether it is biased by bags that are not random.
+    pub fn assumes_random_bags(self) -> bool {
+        self.about().bags == RANDOM
+    }
+
     /// Refuses a model or a loss that it does not serve.
     pub(crate) fn check(self, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
         let (method, is_log_odds) = (self.as_str(), loss.link() == Link::Logit);
@@ -195,7 +203,7 @@ impl MethodName {
         match self {
             Self::EasyLlp => About {
                 what: "any loss on corrected targets, unbiased for rows",
-                bags: "at random",
+                bags: RANDOM,
                 models: Serves::Any,
                 classes: "any",
                 cost: "C",
@@ -203,7 +211,7 @@ impl MethodName {
             },
             Self::EasyLlpSgd => About {
                 what: "one pass over the bags, a projected step on one row of each",
-                bags: "at random",
+                bags: RANDOM,
                 models: Serves::LinearConvex,
                 classes: "any",
                 cost: "1/k of an epoch in all",
@@ -243,7 +251,7 @@ impl MethodName {
             },
             Self::DebiasedSquare => About {
                 what: "squared error of a bag's mean prediction, less what bags add to that of rows",
-                bags: "at random",
+                bags: RANDOM,
                 models: Serves::LogOdds,
                 classes: "any",
                 cost: "C",
@@ -267,7 +275,7 @@ impl MethodName {
             },
             Self::MeanMap => About {
                 what: "class means from bag means by least squares",
-                bags: "at random",
+                bags: RANDOM,
                 models: Serves::LinearLogOdds,
                 classes: "any",
                 cost: "C",
@@ -283,7 +291,7 @@ impl MethodName {
             },
             Self::AlternatingMeanMap => About {
                 what: "from the mean map on, labels that match counts and the model of these, in turn",
-                bags: "at random",
+                bags: RANDOM,
                 models: Serves::LinearLogOdds,
                 classes: "any; exact transport",
                 cost: "log k a round, C² log k for several classes",

@@ -1,6 +1,7 @@
 //! What the demo found, for machines and for people.
 
 use super::Source;
+use crate::figures::{ON_ASTERISKS, interval, value};
 use crate::output::thousands;
 use comfy_table::{CellAlignment, Table, presets};
 use easyllp::Estimate;
@@ -86,6 +87,10 @@ impl Report {
             thousands(self.test.bags),
         );
         let _ = writeln!(text, "{}\n", self.table());
+        let estimates = self.models.iter().flat_map(|model| [&model.log_loss, &model.brier, &model.accuracy]);
+        if estimates.map(|figure| &figure.from_bags).any(|estimate| estimate.outside_range) {
+            let _ = writeln!(text, "{ON_ASTERISKS}");
+        }
         let _ = writeln!(
             text,
             "{}\n{ON_INTERVALS}",
@@ -120,10 +125,8 @@ impl Report {
                 name.to_owned(),
                 lines(&|model| model.trained_on.name().to_owned()),
                 lines(&|model| format!("{:.3}", figure(model).truth)),
-                lines(&|model| format!("{:.3}", figure(model).from_bags.value)),
-                lines(&|model| {
-                    format!("{:.3} to {:.3}", figure(model).from_bags.low, figure(model).from_bags.high)
-                }),
+                lines(&|model| value(&figure(model).from_bags, 3)),
+                lines(&|model| interval(&figure(model).from_bags, 3)),
             ]);
         }
         for column in table.column_iter_mut().skip(2) {

@@ -1,0 +1,134 @@
+//! What the program says, and withholds, where data is not what it is taken for.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// What a run ends with: exit code, stdout and stderr.
+fn run(folder: &Path, arguments: &str) -> (i32, String, String) {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("easyllp"));
+    let output =
+        command.current_dir(folder).args(arguments.split_whitespace()).output().expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
+}
+
+/// The same of a run that succeeds.
+fn succeed(folder: &Path, arguments: &str) -> (String, String) {
+    let (code, stdout, stderr) = run(folder, arguments);
+    assert_eq!(code, 0, "{arguments}\n{stdout}{stderr}");
+    (stdout, stderr)
+}
+
+/// Adult's people in bags by education: the label is correlated with how rows are grouped.
+struct ByEducation {
+    folder: tempfile::TempDir,
+}
+
+const BY: &str = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count >50K";
+
+impl ByEducation {
+    fn new() -> Self {
+        let by = Self { folder: tempfile::tempdir().expect("a folder") };
+        succeed(by.path(), "datasets export adult --part test --out adult.csv");
+        succeed(by.path(), "bag --rows adult.csv --label income --positive >50K --by education --out by");
+        by
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+const NOT_RANDOM: &str = "the bags do not look random: counts vary ";
+
+#[test]
+fn training_on_bags_by_a_feature_warns_and_prints_no_metrics() {
+    let by = ByEducation::new();
+    let (text, _) = succeed(by.path(), &format!("inspect {BY}"));
+    assert!(text.contains("The bags do not look random: counts vary"), "{text}");
+    let (text, said) = succeed(by.path(), &format!("train {BY} --holdout 0.4 --out m"));
+    assert!(text.is_empty(), "{text}");
+    assert!(said.contains(&format!("warning: {NOT_RANDOM}")), "{said}");
+    assert!(said.contains("withheld: use --force") && said.contains("assumes random bags"), "{said}");
+    assert!(said.contains("differ from bag to bag by more than chance: education"), "{said}");
+    let (text, said) = succeed(by.path(), &format!("train {BY} --holdout 0.4 --force --out m"));
+    assert!(text.contains("AUC") && said.contains("because of --force"), "{text}{said}");
+    // No metric chooses anything, and the method does not need random bags.
+    let method = "--method count-likelihood --epochs 1 --holdout 0";
+    let (text, said) = succeed(by.path(), &format!("train {BY} {method} --out m"));
+    assert!(said.contains(NOT_RANDOM) && !said.contains("withheld") && !said.contains("assumes"), "{said}");
+    assert!(text.is_empty(), "{text}");
+}
+
+#[test]
+fn metrics_from_bags_by_a_feature_are_withheld() {
+    let by = ByEducation::new();
+    succeed(by.path(), &format!("train {BY} --l2 0.01 --holdout 0 --out m"));
+    let evaluate = format!("evaluate --model m {BY}");
+    let (text, said) = succeed(by.path(), &format!("{evaluate} --report page.html --against m --details"));
+    assert!(said.contains(NOT_RANDOM) && said.contains("withheld. Use --force to show them"), "{said}");
+    assert!(text.starts_with("The bags do not look random") && !text.contains("AUC"), "{text}");
+    let page = fs::read_to_string(by.path().join("page.html")).expect("a page");
+    assert!(page.contains("The bags do not look random"), "{page}");
+    for part in ["ROC", "Precision and recall", "Calibration", "AUC"] {
+        assert!(!page.contains(part), "the page shows {part}");
+    }
+
+    let json = |options: &str| -> Value {
+        serde_json::from_str(&succeed(by.path(), &format!("{evaluate} --json {options}")).0).expect("JSON")
+    };
+    let found = json("");
+    assert_eq!((&found["bags"]["verdict"], &found["shown"]), (&"not_random".into(), &"withheld".into()));
+    assert!(found["figures"].as_array().expect("figures").iter().all(|figure| figure["from_bags"].is_null()));
+    assert!(found["thresholds"].is_null() && found["confusion"].is_null(), "{found:#}");
+    assert_eq!(json("--force")["shown"], "forced");
+
+    let (text, said) = succeed(by.path(), &format!("{evaluate} --force"));
+    assert!(said.contains(NOT_RANDOM) && said.contains("because of --force"), "{said}");
+    assert!(text.starts_with("The bags do not look random") && text.contains("AUC"), "{text}");
+    // What cannot be true is not printed as if it were.
+    let impossible = |line: &str| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        matches!(cells[..], ["AUC" | "accuracy", value, ..] if value.parse::<f64>().is_ok_and(|v| !(0.0..=1.0).contains(&v)))
+    };
+    assert!(!text.lines().any(impossible) && text.contains("outside its range"), "{text}");
+}
+
+#[test]
+fn row_labels_say_what_bags_by_a_feature_cannot() {
+    let by = ByEducation::new();
+    succeed(by.path(), &format!("train {BY} --l2 0.01 --holdout 0 --out m"));
+    // The label beside the bag of each row.
+    succeed(
+        by.path(),
+        "bag --rows adult.csv --label income --positive >50K --by education --format csv --out csv",
+    );
+    let read = |name: &str| fs::read_to_string(by.path().join(name)).expect("rows");
+    let (rows, bagged) = (read("adult.csv"), read("csv/rows.csv"));
+    let bag =
+        bagged.lines().next().expect("a header").split(',').position(|name| name == "bag").expect("a bag");
+    let line = |(row, bagged): (&str, &str)| format!("{row},{}", bagged.split(',').nth(bag).expect("a cell"));
+    let labelled: Vec<String> = rows.lines().zip(bagged.lines()).map(line).collect();
+    fs::write(by.path().join("labelled.csv"), labelled.join("\n")).expect("a file");
+    let (text, _) = succeed(
+        by.path(),
+        "evaluate --model m --rows labelled.csv --reports csv/reports.csv --key bag --count >50K --label income \
+         --positive >50K --report page.html",
+    );
+    assert!(text.contains("AUC") && text.contains("true") && !text.contains("from bags "), "{text}");
+    let page = fs::read_to_string(by.path().join("page.html")).expect("a page");
+    assert!(page.contains("ROC curve from row labels") && page.contains("true: "), "the true curve is drawn");
+}
+
+#[test]
+fn nothing_is_tuned_by_metrics_that_are_withheld() {
+    let by = ByEducation::new();
+    let tune = format!("tune {BY} --l2 0.1,0.01 --folds 2 --out best.toml");
+    let (code, text, said) = run(by.path(), &tune);
+    assert!(code == 1 && text.is_empty() && said.contains(NOT_RANDOM) && said.contains("--force"), "{said}");
+    assert!(!by.path().join("best.toml").exists() && !by.path().join("best.toml.journal").exists());
+    let (text, said) = succeed(by.path(), &format!("{tune} --force"));
+    assert!(text.contains("best") && said.contains(NOT_RANDOM), "{text}{said}");
+}
