@@ -1,4 +1,4 @@
-.PHONY: demo test test-burn test-page test-python test-extras test-sanitizer lint bench doc
+.PHONY: demo test test-vectors test-burn test-page test-python test-extras test-sanitizer lint bench doc
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
 FEATURES = easyllp/datasets,easyllp/tables
@@ -10,8 +10,26 @@ demo:
 	cargo run --release -- demo
 
 # The benches crate has no tests; lint checks that it builds.
+TEST = cargo test --workspace --features $(FEATURES) --exclude easyllp-benches
 test:
-	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches
+	$(TEST)
+	$(MAKE) test-vectors
+
+# The numeric tests again, on every other kind of vector instructions that the machine has: the same binaries, chosen at run time.
+# Tests are named by parts of their paths; simulations, which say nothing about rounding, are left out.
+NUMERIC = kernel:: model:: optim:: train:: method:: loss:: recipe:: estimate:: \
+	columns:: engine:: reference:: training::
+test-vectors:
+	$(TEST) --no-run --quiet   # builds the program, too
+	@target/debug/easyllp --version
+	@version=$$(target/debug/easyllp --version); \
+	default=$$(echo "$$version" | sed -n 's/^vectors: \([a-z0-9]*\).*/\1/p'); \
+	available=$$(echo "$$version" | sed -n 's/.*available: \(.*\))$$/\1/p'); \
+	for vectors in $$available; do \
+		test $$vectors = $$default && continue; \
+		echo "numeric tests with EASYLLP_VECTORS=$$vectors"; \
+		EASYLLP_VECTORS=$$vectors $(TEST) --lib --test suite --quiet -- $(NUMERIC) --skip full_size || exit 1; \
+	done
 
 # Networks written with Burn: lints, tests and the example.
 test-burn:
@@ -23,7 +41,7 @@ test-burn:
 
 # The pages of `evaluate --report` and `reproduce` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
 test-page:
-	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches --no-run   # builds the program, too
+	$(TEST) --no-run   # builds the program, too
 	python3 crates/easyllp-report/tests/page.py target/debug/easyllp target/page
 	python3 crates/easyllp-lab/tests/study_page.py target/debug/easyllp target/page/study
 
@@ -32,7 +50,7 @@ test-page:
 PYTHON ?= python3
 ENVIRONMENT = target/python
 test-python:
-	cargo test --workspace --features $(FEATURES) --exclude easyllp-benches --no-run   # builds the program, too
+	$(TEST) --no-run   # builds the program, too
 	rm -rf $(ENVIRONMENT) target/wheels
 	$(PYTHON) -m venv $(ENVIRONMENT)
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'

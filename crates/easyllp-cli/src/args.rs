@@ -13,16 +13,28 @@ use crate::commands::show::ShowArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::tune::TuneArgs;
 use clap::{Parser, Subcommand};
+use easyllp::Vectors;
+use std::sync::LazyLock;
 
 /// Learn a model of individual rows when only aggregate labels are known.
 ///
 /// Rows come in bags, and each bag reports how many of its rows are positive. easyllp trains a model that scores single
 /// rows from those counts, and says how good it is without one row label.
 #[derive(Debug, Parser)]
-#[command(name = "easyllp", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "easyllp", version, long_version = version(), max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The version, with what the last digits of results depend on.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let available: Vec<&str> = Vectors::available().into_iter().map(Vectors::as_str).collect();
+        let chosen = Vectors::chosen().map_or("none", Vectors::as_str);
+        format!("{}\nvectors: {chosen} (available: {})", env!("CARGO_PKG_VERSION"), available.join(" "))
+    });
+    &VERSION
 }
 
 #[derive(Debug, Subcommand)]

@@ -16,10 +16,15 @@ mod progress;
 use args::{Args, Command};
 use clap::Parser;
 use interrupt::{INTERRUPTED, Interrupted};
+use output::USAGE;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     interrupt::listen();
+    if let Err(error) = easyllp::Vectors::chosen() {
+        eprintln!("easyllp: {error}");
+        return ExitCode::from(USAGE);
+    }
     let arguments = config::with_config(std::env::args_os().collect());
     let args = arguments.and_then(|arguments| Ok(Args::try_parse_from(arguments)?));
     let done = args.and_then(|args| match &args.command {

@@ -4,6 +4,9 @@ use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+/// The exit code of a command line, or an environment, that makes no sense.
+pub(crate) const USAGE: u8 = 2;
+
 /// Writes text to stdout.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
@@ -34,7 +37,7 @@ pub(crate) fn usage(answer: &clap::Error) -> ExitCode {
             words.join(" ").trim_start_matches("error: ").replace(" tip: ", "; ")
         );
     }
-    ExitCode::from(if answer.use_stderr() { 2 } else { 0 })
+    ExitCode::from(if answer.use_stderr() { USAGE } else { 0 })
 }
 
 /// A mistake on the command line that only shows once its parts are looked at together.

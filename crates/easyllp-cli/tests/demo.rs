@@ -130,7 +130,26 @@ fn help_and_version_are_there() {
     assert!(String::from_utf8_lossy(&nothing_said.get_output().stderr).contains("Usage: easyllp <COMMAND>"));
     insta::assert_snapshot!(stdout(&["--help"]));
     insta::assert_snapshot!(stdout(&["demo", "--help"]));
-    assert_eq!(stdout(&["--version"]), format!("easyllp {}\n", env!("CARGO_PKG_VERSION")));
+    let version = format!("easyllp {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&["-V"]), version);
+    let vectors = stdout(&["--version"]).strip_prefix(&version).expect("the version first").to_owned();
+    assert!(vectors.starts_with("vectors: ") && vectors.contains(" (available: scalar"), "{vectors}");
+}
+
+#[test]
+fn the_environment_chooses_vectors_among_those_that_are_there() {
+    let with = |vectors: &str| {
+        let mut command = easyllp(&["--version"]);
+        command.env("EASYLLP_VECTORS", vectors).assert()
+    };
+    let scalar = with("scalar").success();
+    let version = String::from_utf8_lossy(&scalar.get_output().stdout).into_owned();
+    assert!(version.contains("vectors: scalar (available: scalar"), "{version}");
+    let refused = with("mmx").code(2).stdout("");
+    let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    let expected =
+        "easyllp: EASYLLP_VECTORS is `mmx`, which this machine does not have: choose one of scalar";
+    assert!(message.starts_with(expected) && message.lines().count() == 1, "{message}");
 }
 
 #[test]

@@ -11,10 +11,13 @@ mod model;
 mod recipe;
 mod work;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 #[pymodule]
 mod _easyllp {
+    use super::failure::failure;
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::bags::{deal, soft_targets};
     #[pymodule_export]
@@ -25,4 +28,10 @@ mod _easyllp {
     use super::model::Model;
     #[pymodule_export]
     use super::recipe::methods;
+
+    /// A wrong `EASYLLP_VECTORS` is a mistake in the environment, reported where it first matters.
+    #[pymodule_init]
+    fn check_environment(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        easyllp::Vectors::chosen().map(drop).map_err(failure)
+    }
 }

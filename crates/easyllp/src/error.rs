@@ -171,6 +171,8 @@ pub enum Error {
     TargetNotFinite { row: usize, column: usize, value: f32 },
 
     // Training
+    #[error("EASYLLP_VECTORS is `{name}`, which this machine does not have: choose one of {available}")]
+    UnknownVectors { name: String, available: String },
     #[error("{name} is {value}: it must be {expected}")]
     Setting { name: &'static str, value: String, expected: &'static str },
     #[error("`{name}` is not a {what}: choose one of {choices}")]

@@ -58,6 +58,8 @@
 
 mod classes;
 mod error;
+#[cfg(test)]
+mod rounding;
 mod seed;
 
 // READ
@@ -106,6 +108,7 @@ pub use correction::{BagWeights, Correction, Targets};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Estimator, Scope};
 pub use journal::Journal;
+pub use kernel::Vectors;
 pub use link::Link;
 pub use loss::{Loss, LossName, TrainingLoss};
 pub use method::{EasyLlp, MethodName, MethodOptions, TargetRule};

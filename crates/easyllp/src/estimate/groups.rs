@@ -7,6 +7,7 @@ use super::statistic::Statistic;
 use super::threshold::Walk;
 use super::{Estimate, Estimator};
 use crate::error::{Error, Result};
+use crate::kernel::matrix_product;
 use crate::predictions::Predictions;
 use ndarray::{Array1, Array2};
 use serde::Serialize;
@@ -84,8 +85,8 @@ impl Estimator<'_> {
             self.covariance(&differences[a].1, &differences[b].1) * scale(a) * scale(b)
         });
         let seen = Array1::from_shape_fn(n_groups, |place| differences[place].1.value * scale(place));
-        let square = covariance.dot(&covariance);
-        let cube = square.dot(&covariance);
+        let square = matrix_product(covariance.view(), covariance.view());
+        let cube = matrix_product(square.view(), covariance.view());
         let total = seen.dot(&seen);
         let along = |matrix: &Array2<f64>| seen.dot(&matrix.dot(&seen)) / total.max(f64::MIN_POSITIVE);
         let (along_once, along_twice) = (along(&covariance), along(&square));

@@ -384,6 +384,7 @@ mod tests {
     use super::super::sort::{pack, sort_by_line};
     use super::*;
     use crate::kernel::every_arch;
+    use crate::rounding::Sum;
     use proptest::prelude::*;
 
     const STEP: Step = Step {
@@ -452,15 +453,15 @@ mod tests {
         #[test]
         fn norms_equal_plain_sums(length in 0_usize..2100, n_parts in 1_usize..4) {
             let parts: Vec<Vec<f32>> = (0_u8..).take(n_parts).map(|part| numbers(length, f32::from(part))).collect();
-            let expected: f64 = (0..length)
+            let expected: Sum = (0..length)
                 .map(|at| f64::from(parts.iter().map(|part| part[at]).sum::<f32>()).powi(2))
-                .sum();
+                .collect();
             let of = |arch: pulp::Arch| {
                 let slices = parts.iter().map(Vec::as_slice);
                 arch.dispatch(#[inline(always)] || squared_norm_loop(length, slices))
             };
             for arch in every_arch() {
-                prop_assert!((of(arch) - expected).abs() <= 1e-9 * (1.0 + expected));
+                prop_assert!(expected.equals(of(arch)));
                 prop_assert_eq!(of(arch).to_bits(), of(pulp::Arch::Scalar).to_bits());
             }
         }
@@ -486,7 +487,7 @@ mod tests {
             let moment = Moment { step: 9, epoch_start: 4 };
             let mut items: Vec<u64> = (0..).zip(&touches).map(|(place, &line)| pack(line, place)).collect();
             sort_by_line(&mut items, &mut Vec::new(), 7);
-            let mut norm = 0.0;
+            let mut norm = Sum::default();
             for arch in every_arch() {
                 let (mut weights, mut memory, mut touched_at) = (before.clone(), memory_before.clone(), touched_before);
                 let stretch = Stretch {
@@ -500,7 +501,7 @@ mod tests {
                 let is_finite =
                     arch.dispatch(#[inline(always)] || stretch.update_loop(STEP, moment, &items, gradient));
                 prop_assert!(is_finite);
-                norm = 0.0;
+                norm = Sum::default();
                 for line in 0..7_u32 {
                     let row = line as usize;
                     let mut places = (0..touches.len()).filter(|&place| touches[place] == line).peekable();
@@ -508,7 +509,9 @@ mod tests {
                     prop_assert_eq!(touched_at[row], if is_touched { 9 } else { line });
                     let mut sums = vec![0.0_f32; width];
                     places.for_each(|place| sums.iter_mut().zip(gradient(place)).for_each(|(sum, value)| *sum += value));
-                    norm += sums.iter().map(|sum| f64::from(*sum).powi(2)).sum::<f64>();
+                    for &sum in &sums {
+                        norm.add(f64::from(sum).powi(2));
+                    }
                     for (column, sum) in sums.into_iter().enumerate() {
                         let part = |memory: &[f32], part: usize| memory[row * width * n_parts + part * width + column];
                         let weight = before[row * width + column];
@@ -535,7 +538,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert!((squared_norm_of_lines(&items, width, gradient) - norm).abs() <= 1e-9 * (1.0 + norm));
+            prop_assert!(norm.equals(squared_norm_of_lines(&items, width, gradient)));
         }
     }
 

@@ -1,8 +1,8 @@
 //! The fast loops, each behind a safe function. The only room with `unsafe` in it.
 //!
-//! Loops over single numbers are plain ones over slices, compiled for every kind of vectors and chosen at run time: none
-//! of them lets the compiler contract or reorder, so that all kinds give the same bytes. Products of matrices and
-//! convolutions, which sum in vectors, give the same bytes on the same kind of machine.
+//! Loops over single numbers are plain ones over slices, compiled for every kind of vectors and chosen at run time
+//! (`vectors.rs`): none of them lets the compiler contract or reorder, so that all kinds give the same bytes. Products of
+//! matrices and convolutions, which sum in vectors, give the same bytes with the same kind of vectors.
 
 mod activation;
 mod adam;
@@ -22,6 +22,7 @@ mod sort;
 mod sums;
 mod tile;
 mod vector;
+mod vectors;
 mod widened;
 
 pub use activation::Activation;
@@ -38,16 +39,18 @@ pub(crate) use memory::{prefetch, table_of_zeros, wish_for_large_pages};
 pub(crate) use nonzeros::{GROUP, NonZeros};
 pub(crate) use plane::Plane;
 pub(crate) use pool::{Pool, Summary};
-pub(crate) use product::{Onto, product};
+pub(crate) use product::{Onto, matrix_product, product};
 pub(crate) use sort::{line, pack, sort_by_line};
 pub(crate) use sums::{add_to_lines, column_sums, multiply, pass_positive};
+pub use vectors::Vectors;
+pub(crate) use vectors::arch;
 pub(crate) use widened::{add_dots, add_scaled, add_weighed_lines, dot};
 
-/// Runs a loop as it was compiled for the widest vectors of this machine. The loop and what it calls must be inlined, so that they
-/// are compiled for those vectors: `vectorised(#[inline(always)] || …)`.
+/// Runs a loop as it was compiled for the vectors in use ([`Vectors`]). The loop and what it calls must be inlined, so that
+/// they are compiled for those vectors: `vectorised(#[inline(always)] || …)`.
 #[inline]
 pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(work)
+    arch().dispatch(work)
 }
 
 /// Both works, on two threads if the pool has them. Outside of a pool of one nothing is handed over to it.
@@ -61,13 +64,5 @@ pub(crate) fn join<A: Send, B: Send>(
 /// Every way in which [`vectorised`] may run a loop on this machine.
 #[cfg(test)]
 pub(crate) fn every_arch() -> Vec<pulp::Arch> {
-    let mut every = vec![pulp::Arch::Scalar];
-    #[cfg(target_arch = "x86_64")]
-    {
-        every.extend(pulp::x86::V3::try_new().map(pulp::Arch::V3));
-        every.extend(pulp::x86::V4::try_new().map(pulp::Arch::V4));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    every.push(pulp::Arch::new());
-    every
+    Vectors::ALL.into_iter().filter_map(Vectors::arch).collect()
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
 
-use super::{Onto, prefetch};
+use super::{Onto, arch, prefetch};
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -117,7 +117,7 @@ impl NonZeros {
         onto: Onto,
         out: &mut [f32],
     ) {
-        self.times_with(Arch::new(), lines, rhs, width, onto, out);
+        self.times_with(arch(), lines, rhs, width, onto, out);
     }
 
     fn times_with(

@@ -98,6 +98,7 @@ fn add_weighed_lines_loop(lines: &[f32], factors: &[f64], out: &mut [f64]) {
 mod tests {
     use super::*;
     use crate::kernel::every_arch;
+    use crate::rounding::Sum;
     use proptest::prelude::*;
 
     proptest! {
@@ -114,16 +115,15 @@ mod tests {
                 arch.dispatch(#[inline(always)] || add_dots_loop(&lines, &weights, &mut dots));
                 arch.dispatch(#[inline(always)] || add_weighed_lines_loop(&lines, &factors, &mut sums));
                 for (line, dot) in dots.iter().enumerate() {
-                    let expected = 0.5 + (0..width).map(|place| at(line, place) * weights[place]).sum::<f64>();
-                    prop_assert!((dot - expected).abs() < 1e-12 * (1.0 + width as f64));
+                    let products = (0..width).map(|place| at(line, place) * weights[place]);
+                    prop_assert!(products.chain([0.5]).collect::<Sum>().equals(*dot));
                 }
                 for (place, sum) in sums.iter().enumerate() {
-                    let expected = -0.5 + (0..n_lines).map(|line| at(line, place) * factors[line]).sum::<f64>();
-                    prop_assert!((sum - expected).abs() < 1e-12 * (1.0 + n_lines as f64));
+                    let products = (0..n_lines).map(|line| at(line, place) * factors[line]);
+                    prop_assert!(products.chain([-0.5]).collect::<Sum>().equals(*sum));
                 }
                 let norm = arch.dispatch(#[inline(always)] || dot_loop(&weights, &weights));
-                let expected: f64 = weights.iter().map(|weight| weight * weight).sum();
-                prop_assert!((norm - expected).abs() < 1e-12 * (1.0 + width as f64));
+                prop_assert!(weights.iter().map(|weight| weight * weight).collect::<Sum>().equals(norm));
                 let of_arch: Vec<u64> = dots.iter().chain(&sums).chain([&norm]).map(|value| value.to_bits()).collect();
                 prop_assert!(bytes.get_or_insert_with(|| of_arch.clone()) == &of_arch);
             }

@@ -13,6 +13,7 @@
 
 use super::count_likelihood::tilt;
 use super::mean_map::solved;
+use crate::kernel::matrix_product;
 use crate::loss::sigmoid;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 use std::cmp::Ordering;
@@ -392,7 +393,7 @@ impl Transport {
     /// The step in prices over ε after which sums would be the counts, were they linear in prices.
     fn newton_step(&self) -> Array1<f64> {
         let (n_rows, n_classes) = self.plan.dim();
-        let mut slopes = -self.plan.t().dot(&self.plan);
+        let mut slopes = -matrix_product(self.plan.t(), self.plan.view());
         // The same added to all prices changes nothing. This makes the step's sum 0.
         slopes += n_rows as f64 / (n_classes * n_classes) as f64;
         // Where plans are all but labels, there is next to no slope.

@@ -19,7 +19,7 @@ use super::mean_map::write_targets;
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
-use crate::kernel::{Onto, product};
+use crate::kernel::{Onto, matrix_product, product};
 use crate::rows::Rows;
 use crate::seed::{Stream, stream};
 use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
@@ -130,7 +130,7 @@ fn positive_features(means: &Array2<f64>) -> Array2<f64> {
     let mut rng = stream(0, Stream::Likeness);
     let directions: Array2<f64> =
         Array2::from_shape_simple_fn((means.ncols(), N_FEATURES), || StandardNormal.sample(&mut rng));
-    let mut features = means.dot(&directions);
+    let mut features = matrix_product(means.view(), directions.view());
     for (mut line, mean) in features.rows_mut().into_iter().zip(means.rows()) {
         let squared = mean.dot(&mean);
         line.mapv_inplace(|product| (product - squared).min(MOST).exp() / (N_FEATURES as f64).sqrt());

@@ -19,7 +19,7 @@ use super::TargetRule;
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::{Error, Result};
-use crate::kernel::{factorise, solve};
+use crate::kernel::{factorise, matrix_product, solve};
 use ndarray::{Array2, Axis};
 
 /// Targets whose mean operator is that of the mean map.
@@ -56,7 +56,7 @@ impl<'b> MeanMap<'b> {
         let weighted = Array2::from_shape_fn((n_classes, n_bags), |(class, bag)| {
             proportions[[bag, class]] * bags.size(bag) as f64 / bags.n_members() as f64
         });
-        let mut normal = weighted.dot(&proportions);
+        let mut normal = matrix_product(weighted.view(), proportions.view());
         let mean = normal.diag().sum() / n_classes as f64;
         normal.diag_mut().map_inplace(|value| *value += self.ridge * mean);
         solved(normal, weighted)

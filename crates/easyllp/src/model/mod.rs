@@ -33,6 +33,7 @@ pub(crate) use pass::Draws;
 pub use pass::Pass;
 
 use crate::error::{Error, Result};
+use crate::kernel::Vectors;
 use crate::rows::{RowBatch, Rows};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
@@ -89,6 +90,7 @@ pub trait Model: Send + Sync {
         /// Products of fewer rows add up in another order: few rows are scored among copies of the last, so that what a row is beside
         /// of does not show in its score.
         const FEWEST: usize = 16;
+        Vectors::chosen()?;
         self.check(rows)?;
         let mut scores = Array2::zeros((rows.n_rows(), self.n_scores()));
         scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each_init(

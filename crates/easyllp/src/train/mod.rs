@@ -15,6 +15,7 @@ use crate::bags::Bags;
 use crate::classes::n_columns;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
+use crate::kernel::Vectors;
 use crate::loss::TrainingLoss;
 use crate::method::{BagObjective, TargetRule};
 use crate::model::{LinearColumns, LinearModel, Model};
@@ -435,8 +436,9 @@ fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn Tra
     check_members(&rule.rows(), rows.n_rows())
 }
 
-/// Refuses to train on no row, and on one that is not there.
+/// Refuses to train on no row, on one that is not there, and with vectors that are not there.
 fn check_members(members: &[u32], n_rows: usize) -> Result<()> {
+    Vectors::chosen()?;
     if members.is_empty() {
         return Err(Error::NoTargets);
     }

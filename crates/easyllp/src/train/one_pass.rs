@@ -8,7 +8,7 @@ use crate::bags::Bags;
 use crate::classes::{columns, n_columns};
 use crate::correction::{Correction, check_drawable, draw_class};
 use crate::error::{Error, Result, check_length};
-use crate::kernel::add_scaled;
+use crate::kernel::{Vectors, add_scaled};
 use crate::loss::{Convexity, TrainingLoss};
 use crate::model::{LinearModel, Model};
 use crate::optim::sgd::Labels;
@@ -34,6 +34,7 @@ pub(super) fn fit(
     loss: &dyn TrainingLoss,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<TrainLog> {
+    Vectors::chosen()?;
     settings.check()?;
     if loss.convexity() != Convexity::AnyTarget {
         return Err(Error::NotConvex { loss: loss.name().as_str() });

@@ -27,6 +27,9 @@ mod methods;
 mod one_pass;
 /// Golden numbers, and the Python that made them.
 mod reference;
+/// How far two ways to add up the same numbers may differ.
+#[path = "../../src/rounding.rs"]
+mod rounding;
 /// Random draws, and a population whose figures are known.
 mod simulation;
 /// What training depends on, and what it does not.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::kernel::every_arch;
 use crate::kernel::plane::tests::{image, numbers};
+use crate::rounding::Sum;
 use proptest::prelude::*;
 use std::time::Instant;
 
@@ -28,30 +29,8 @@ fn for_each_product(form: &Convolution, mut visit: impl FnMut(usize, usize, usiz
     }
 }
 
-/// A sum of products, with what rounding goes by: how many there are, and the sum of their sizes.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    value: f64,
-    size: f64,
-    terms: u32,
-}
-
-impl Sum {
-    fn add(&mut self, product: f64) {
-        self.value += product;
-        self.size += product.abs();
-        self.terms += 1;
-    }
-}
-
-/// Whatever the order, a sum of n products in f32 is off by at most n half units in the last place of their sizes' sum, to first order
-/// in the unit (hence twice that here); a product left out is an n-th of that sum.
 fn close(got: &[f32], expected: &[Sum]) -> bool {
-    got.len() == expected.len()
-        && got.iter().zip(expected).all(|(&got, expected)| {
-            let bound = f64::from(f32::EPSILON) * f64::from(expected.terms) * expected.size;
-            (f64::from(got) - expected.value).abs() <= bound
-        })
+    got.len() == expected.len() && got.iter().zip(expected).all(|(&got, expected)| expected.equals(got))
 }
 
 prop_compose! {

@@ -3,8 +3,8 @@
 
 use super::plan::{ConvolutionStage, Plan, Stage};
 use crate::kernel::{
-    Activation, Buffer, Dropout, PackedWeights, Plane, WeightSums, activate, activate_to_learn, drop_out,
-    multiply, pass_positive,
+    Activation, Buffer, Dropout, PackedWeights, Plane, WeightSums, activate, activate_to_learn, arch,
+    drop_out, multiply, pass_positive,
 };
 use crate::model::{Gradient, Parameters, Pass};
 use crate::rows::RowBatch;
@@ -92,7 +92,7 @@ fn of(values: &[f32], plane: &Plane, image: usize) -> std::ops::Range<usize> {
 impl Plan {
     /// Makes the features of a batch, on the tape.
     pub(super) fn forward(&self, parameters: &Parameters, rows: &RowBatch, pass: Pass, tape: &mut BodyTape) {
-        let arch = Arch::new();
+        let arch = arch();
         tape.prepare(self, rows.n_rows(), pass != Pass::Score);
         for (number, (form, packed)) in self.convolutions().zip(&mut tape.weights).enumerate() {
             let [weights, bias] = [0, 1].map(|block| {
@@ -165,7 +165,7 @@ impl Plan {
     /// Writes the gradient of the convolutions' blocks, from what `forward` and the derivatives in the features left on
     /// the tape.
     pub(super) fn backward(&self, n_images: usize, tape: &mut BodyTape, gradient: &mut Gradient) {
-        let arch = Arch::new();
+        let arch = arch();
         for (form, sums) in self.convolutions().zip(&mut tape.sums) {
             sums.clear(arch, form);
         }
