@@ -145,8 +145,25 @@ fn broken_files_are_refused_with_a_reason() {
     let message = refused("t.csv", &late);
     assert_eq!(
         message,
-        "DIR/t.csv cannot be read as a table: line 600001 below the header has `x` in column `a`, which holds whole numbers so far"
+        "DIR/t.csv cannot be read as a table: line 600002: found `x` in column `a`, which holds whole numbers in the lines before"
     );
+    // Lines are those that an editor shows, for both kinds of mistakes: a record of two lines and an empty line lie before.
+    let lines = |last: &str| {
+        refused(
+            "t.csv",
+            [b"a,b\n1,\"x\ny\"\n\n".as_slice(), &b"1,x\n".repeat(600_000), last.as_bytes()]
+                .concat()
+                .as_slice(),
+        )
+    };
+    assert!(lines("z,y\n").contains(": line 600005: found `z` in column `a`"), "{}", lines("z,y\n"));
+    assert!(
+        lines("3\n").ends_with(": line 600005: found 1 field, expected 2 as in the header"),
+        "{}",
+        lines("3\n")
+    );
+    assert!(refused("t.csv", b"a\n\n\xff\n").ends_with(": line 3 is not UTF-8 text"));
+    assert!(refused("t.csv", b"a\n1\n\"2\n").contains("the record that starts in line 3 ends within quotes"));
     assert!(refused("t.parquet", b"PAR1 no PAR1").starts_with("DIR/t.parquet cannot be read as a table"));
     assert!(refused("t.arrow", b"ARROW1").starts_with("DIR/t.arrow cannot be read as a table"));
     assert!(refused("t.csv.gz", b"no gzip").contains("t.csv.gz"));

@@ -15,33 +15,33 @@ use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rayon::prelude::*;
-use records::{Blocks, Flaw, Records};
+use records::{Block, Blocks, Flaw, Mistake, Records};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::Told;
 
-/// Types are told by at least so many lines, if they are not very long.
-const LINES_FOR_TYPES: usize = 10_000;
+/// Types are inferred from at least so many records, if they are not very long.
+const RECORDS_FOR_TYPES: usize = 10_000;
 const BYTES_FOR_TYPES: usize = 32 << 20;
 
 pub(super) fn schema(file: &Path, read_as: &BTreeMap<String, ReadAs>) -> Result<Schema> {
     let mut blocks = Blocks::new(without_mark(file)?, 1 << 20);
-    let header = |flaw| explained(file, &Schema::empty(), 0, flaw);
-    let names = blocks.header().map_err(header)?;
+    let names = blocks.header().map_err(|mistake| explained(file, &Schema::empty(), mistake))?;
     let text = |name: &String| Field::new(name, DataType::Utf8, true);
     let unknown = Schema::new(names.iter().map(text).collect::<Vec<_>>());
     let mut told = vec![Told::Nothing; names.len()];
-    let (mut n_lines, mut n_bytes) = (0, 0);
-    while n_lines < LINES_FOR_TYPES && n_bytes < BYTES_FOR_TYPES {
+    let (mut n_records, mut n_bytes) = (0, 0);
+    while n_records < RECORDS_FOR_TYPES && n_bytes < BYTES_FOR_TYPES {
         let Some(block) = blocks.next() else { break };
-        let flawed = |flaw| explained(file, &unknown, n_lines, flaw);
-        let block = block.map_err(flawed)?;
-        let records = Records::split(&block, names.len()).map_err(flawed)?;
+        let mistaken = |mistake| explained(file, &unknown, mistake);
+        let block = block.map_err(mistaken)?;
+        let records =
+            Records::split(&block.bytes, names.len()).map_err(|flaw| mistaken(block.mistake(flaw)))?;
         told.par_iter_mut().enumerate().for_each(|(place, told)| told.see(&records, place));
-        n_lines += records.len();
-        n_bytes += block.len();
+        n_records += records.len();
+        n_bytes += block.bytes.len();
     }
     let field = |(name, told): (&String, Told)| {
         let told = told.data_type();
@@ -55,8 +55,6 @@ pub(super) fn schema(file: &Path, read_as: &BTreeMap<String, ReadAs>) -> Result<
     Ok(Schema::new(names.iter().zip(told).map(field).collect::<Vec<_>>()))
 }
 
-const NOT_TEXT: &str = "it is no UTF-8 text";
-
 /// Adds the columns at these places to `columns`: threads share the blocks while fields are found, then the columns.
 pub(super) fn read(
     file: &Path,
@@ -67,59 +65,56 @@ pub(super) fn read(
     // With the places of its fields a block is to stay near the processor while columns go through it.
     let mut blocks = blocks(file, schema, 256 << 10)?;
     let n_threads = rayon::current_num_threads();
-    let mut n_before = 0;
     let mut read = blocks.some(n_threads);
     // From within the pool: nothing is handed over to it block by block.
     rayon::scope(|_| {
         while !read.0.is_empty() || read.1.is_some() {
             // The next ones are read while these are taken apart.
             let (added, next) = rayon::join(|| add(read, schema, places, columns), || blocks.some(n_threads));
-            n_before += added.map_err(|flaw| explained(file, schema, n_before, flaw))?;
+            added.map_err(|mistake| explained(file, schema, mistake))?;
             read = next;
         }
         Ok(())
     })
 }
 
-/// Adds the records of some blocks, and says how many they are. Of all flaws the first in the file is told.
+/// Adds the records of some blocks. Of all mistakes the first in the file is reported.
 fn add(
-    (blocks, failed): (Vec<Vec<u8>>, Option<Flaw>),
+    (blocks, failed): (Vec<Block>, Option<Mistake>),
     schema: &Schema,
     places: &[usize],
     columns: &mut [ColumnBuilder],
-) -> std::result::Result<usize, Flaw> {
-    let split: Vec<_> = blocks.par_iter().map(|block| Records::split(block, schema.fields().len())).collect();
-    let mut n_records = 0;
-    let (mut sound, mut flaw) = (Vec::new(), None);
-    for records in split.into_iter().chain(failed.map(Err)) {
+) -> std::result::Result<(), Mistake> {
+    let n_fields = schema.fields().len();
+    let split = blocks.par_iter().map(|block| match Records::split(&block.bytes, n_fields) {
+        Ok(records) => Ok((block, records)),
+        Err(flaw) => Err(block.mistake(flaw)),
+    });
+    let (mut sound, mut mistake) = (Vec::new(), None);
+    for records in split.collect::<Vec<_>>().into_iter().chain(failed.map(Err)) {
         match records {
-            Ok(records) => {
-                let n_before = n_records;
-                n_records += records.len();
-                sound.push((n_before, records));
-            }
+            Ok(records) => sound.push(records),
             Err(found) => {
-                flaw = Some(found.after(n_records));
+                mistake = Some(found);
                 break;
             }
         }
     }
-    let flaws = columns.par_iter_mut().zip(places).with_max_len(1).filter_map(|(column, &place)| {
+    let mistakes = columns.par_iter_mut().zip(places).with_max_len(1).filter_map(|(column, &place)| {
         let data_type = schema.field(place).data_type();
-        sound.iter().find_map(|(n_before, records)| {
-            Some(values::extend(column, records, place, data_type).err()?.after(*n_before))
+        sound.iter().find_map(|(block, records)| {
+            Some(block.mistake(values::extend(column, records, place, data_type).err()?))
         })
     });
-    let flaws: Vec<Flaw> = flaws.collect();
-    // A flaw of no known record comes after all that was sound.
-    let first = flaws.into_iter().chain(flaw).min_by_key(|flaw| flaw.record().unwrap_or(n_records));
-    first.map_or(Ok(n_records), Err)
+    let mistakes: Vec<Mistake> = mistakes.collect();
+    let first = mistakes.into_iter().chain(mistake).min_by_key(|mistake| mistake.line);
+    first.map_or(Ok(()), Err)
 }
 
 /// A file's records below its header, in blocks of about so many bytes.
 fn blocks(file: &Path, schema: &Schema, size: usize) -> Result<Blocks<Box<dyn Read + Send>>> {
     let mut blocks = Blocks::new(without_mark(file)?, size);
-    blocks.header().map_err(|flaw| explained(file, schema, 0, flaw))?;
+    blocks.header().map_err(|mistake| explained(file, schema, mistake))?;
     Ok(blocks)
 }
 
@@ -131,7 +126,7 @@ pub(super) fn batches(
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
     let blocks = blocks(file, schema, 1 << 20)?;
     let (path, schema) = (file.to_owned(), Arc::clone(schema));
-    Ok(Batches { path, schema, places, blocks, n_records: 0, parsed: VecDeque::new() })
+    Ok(Batches { path, schema, places, blocks, parsed: VecDeque::new() })
 }
 
 /// A file without the mark by which some programs say that it is UTF-8.
@@ -155,10 +150,8 @@ struct Batches<R> {
     schema: SchemaRef,
     places: Vec<usize>,
     blocks: Blocks<R>,
-    /// Records below the header that were given out.
-    n_records: usize,
     /// Blocks that are read, in order.
-    parsed: VecDeque<std::result::Result<RecordBatch, Flaw>>,
+    parsed: VecDeque<std::result::Result<RecordBatch, Mistake>>,
 }
 
 impl<R: Read> Batches<R> {
@@ -166,7 +159,8 @@ impl<R: Read> Batches<R> {
     fn read_on(&mut self) {
         let (blocks, failed) = self.blocks.some(rayon::current_num_threads());
         let (schema, places) = (&self.schema, &self.places);
-        let parse = |block| values::batch(block, schema, places);
+        let parse =
+            |block: Block| values::batch(&block.bytes, schema, places).map_err(|flaw| block.mistake(flaw));
         self.parsed = blocks.into_par_iter().map(parse).collect::<Vec<_>>().into();
         self.parsed.extend(failed.map(Err));
     }
@@ -179,40 +173,32 @@ impl<R: Read> Iterator for Batches<R> {
         if self.parsed.is_empty() {
             self.read_on();
         }
-        Some(match self.parsed.pop_front()? {
-            Ok(batch) => {
-                self.n_records += batch.num_rows();
-                Ok(batch)
-            }
-            Err(flaw) => Err(explained(&self.path, &self.schema, self.n_records, flaw)),
-        })
+        let parsed = self.parsed.pop_front()?;
+        Some(parsed.map_err(|mistake| explained(&self.path, &self.schema, mistake)))
     }
 }
 
-/// A flaw in words, with the number of records that came before its block.
-fn explained(file: &Path, schema: &Schema, n_before: usize, flaw: Flaw) -> Error {
-    match flaw {
-        Flaw::CannotRead(error) => cannot_read(file, &error),
-        Flaw::TooLong => bad(file, "a line is longer than 64 MB: a quote may be missing its end"),
-        Flaw::Open => bad(file, "it ends within quotes: a quote is missing"),
-        Flaw::NotText => bad(file, NOT_TEXT),
-        Flaw::Fields { record, found } => {
-            let (line, expected) = (n_before + record + 2, schema.fields().len());
-            bad(
-                file,
-                format!("line {line} has a number of fields, {found}, that is not the header's, {expected}"),
+/// A mistake in words.
+fn explained(file: &Path, schema: &Schema, Mistake { line, flaw }: Mistake) -> Error {
+    let reason = match flaw {
+        Flaw::CannotRead(error) => return cannot_read(file, &error),
+        Flaw::TooLong => {
+            format!(
+                "the record that starts in line {line} is longer than 64 MB: a quote may be missing its end"
             )
         }
-        Flaw::Value { record, place, value } => {
+        Flaw::Open => format!("the record that starts in line {line} ends within quotes: a quote is missing"),
+        Flaw::NotText => format!("line {line} is not UTF-8 text"),
+        Flaw::Fields { found, .. } => {
+            let (fields, expected) = (if found == 1 { "field" } else { "fields" }, schema.fields().len());
+            format!("line {line}: found {found} {fields}, expected {expected} as in the header")
+        }
+        Flaw::Value { place, value, .. } => {
             let field = schema.field(place);
             let kind = Kind::of(field.data_type()).map_or("something else", Kind::name);
-            let (line, name) = (n_before + record + 1, field.name());
-            bad(
-                file,
-                format!(
-                    "line {line} below the header has `{value}` in column `{name}`, which holds {kind} so far"
-                ),
-            )
+            let name = field.name();
+            format!("line {line}: found `{value}` in column `{name}`, which holds {kind} in the lines before")
         }
-    }
+    };
+    bad(file, reason)
 }

@@ -1,8 +1,9 @@
 //! Bytes into blocks of whole records, and records into fields.
 
 use crate::kernel::places_of;
-use memchr::{memchr, memchr3_iter, memrchr};
+use memchr::{memchr, memchr_iter, memchr3_iter, memrchr};
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::io::Read;
 
 /// No record is longer.
@@ -28,14 +29,6 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    /// The record it is in, if that is known.
-    pub(super) fn record(&self) -> Option<usize> {
-        match self {
-            Self::Fields { record, .. } | Self::Value { record, .. } => Some(*record),
-            Self::CannotRead(_) | Self::TooLong | Self::Open | Self::NotText => None,
-        }
-    }
-
     /// The same flaw, its record counted from further up.
     pub(super) fn after(self, n_records: usize) -> Self {
         match self {
@@ -46,6 +39,56 @@ impl Flaw {
     }
 }
 
+/// A flaw, and the line of the file where its record starts, counted from 1 as editors do: a record may take several lines, and
+/// empty lines are no records.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    pub(super) line: usize,
+    pub(super) flaw: Flaw,
+}
+
+/// Whole records, and how many lines of the file come before them.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) bytes: Vec<u8>,
+    n_lines_before: usize,
+}
+
+impl Block {
+    /// Finds the line of a flaw in this block.
+    pub(super) fn mistake(&self, flaw: Flaw) -> Mistake {
+        let start = match flaw {
+            Flaw::Fields { record, .. } | Flaw::Value { record, .. } => start_of(&self.bytes, record),
+            Flaw::NotText => std::str::from_utf8(&self.bytes).map_or_else(|error| error.valid_up_to(), |_| 0),
+            Flaw::CannotRead(_) | Flaw::TooLong | Flaw::Open => 0,
+        };
+        Mistake { line: self.n_lines_before + n_lines(&self.bytes[..start]) + 1, flaw }
+    }
+}
+
+fn n_lines(bytes: &[u8]) -> usize {
+    memchr_iter(b'\n', bytes).count()
+}
+
+/// Where a record starts.
+fn start_of(bytes: &[u8], record: usize) -> usize {
+    let (mut start, mut n_fields, mut n_records) = (0, 0, 0);
+    for (end, is_line) in Separators::new(bytes) {
+        n_fields += 1;
+        if !is_line {
+            continue;
+        }
+        if n_fields > 1 || !is_blank(&bytes[start..end]) {
+            if n_records == record {
+                break;
+            }
+            n_records += 1;
+        }
+        (start, n_fields) = (end + 1, 0);
+    }
+    start
+}
+
 /// Cuts what it reads into blocks that end where a record does.
 pub(super) struct Blocks<R> {
     reader: R,
@@ -53,48 +96,53 @@ pub(super) struct Blocks<R> {
     size: usize,
     /// The beginning of a record whose end is not read yet.
     rest: Vec<u8>,
+    /// Lines before that.
+    n_lines: usize,
     is_at_end: bool,
 }
 
 impl<R: Read> Blocks<R> {
     pub(super) fn new(reader: R, size: usize) -> Self {
-        Self { reader, size, rest: Vec::new(), is_at_end: false }
+        Self { reader, size, rest: Vec::new(), n_lines: 0, is_at_end: false }
     }
 
     /// Takes off the first record that is not empty, the header, and says what its fields are; none in an empty file.
-    pub(super) fn header(&mut self) -> Result<Vec<String>, Flaw> {
+    pub(super) fn header(&mut self) -> Result<Vec<String>, Mistake> {
         while let Some(block) = self.next() {
             let mut block = block?;
-            let start = block.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(block.len());
+            let bytes = &block.bytes;
+            let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
             let mut n_fields = 0;
-            let end = Separators::new(&block[start..]).find(|(_, is_line)| {
+            let end = Separators::new(&bytes[start..]).find(|(_, is_line)| {
                 n_fields += 1;
                 *is_line
             });
             let Some((length, _)) = end else { continue };
             let mut names = Vec::with_capacity(n_fields);
-            let header = Records::split(&block[start..=start + length], n_fields)?;
+            let header = Records::split(&bytes[start..=start + length], n_fields)
+                .map_err(|flaw| block.mistake(flaw))?;
             for place in 0..n_fields {
-                header.try_each(place, |_, name| {
+                let Ok(()) = header.try_each(place, |_, name| {
                     names.push(name.to_owned());
-                    Ok(())
-                })?;
+                    Ok::<_, Infallible>(())
+                });
             }
-            block.drain(..=start + length);
-            block.append(&mut self.rest);
-            self.rest = block;
+            self.n_lines = block.n_lines_before + n_lines(&bytes[..=start + length]);
+            block.bytes.drain(..=start + length);
+            block.bytes.append(&mut self.rest);
+            self.rest = block.bytes;
             return Ok(names);
         }
         Ok(Vec::new())
     }
 
-    /// At most so many blocks, and the flaw that follows them if one does.
-    pub(super) fn some(&mut self, most: usize) -> (Vec<Vec<u8>>, Option<Flaw>) {
+    /// At most so many blocks, and the mistake that follows them if one does.
+    pub(super) fn some(&mut self, most: usize) -> (Vec<Block>, Option<Mistake>) {
         let mut blocks = Vec::new();
         for block in self.take(most) {
             match block {
                 Ok(block) => blocks.push(block),
-                Err(flaw) => return (blocks, Some(flaw)),
+                Err(mistake) => return (blocks, Some(mistake)),
             }
         }
         (blocks, None)
@@ -120,30 +168,33 @@ fn is_blank(line: &[u8]) -> bool {
 }
 
 impl<R: Read> Iterator for Blocks<R> {
-    type Item = Result<Vec<u8>, Flaw>;
+    type Item = Result<Block, Mistake>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut block = std::mem::take(&mut self.rest);
+        let mut bytes = std::mem::take(&mut self.rest);
         let mut size = self.size;
-        loop {
+        let flaw = loop {
             if !self.is_at_end
-                && let Err(flaw) = self.fill(&mut block, size)
+                && let Err(flaw) = self.fill(&mut bytes, size)
             {
-                return Some(Err(flaw));
+                break flaw;
             }
-            if block.is_empty() {
+            if bytes.is_empty() {
                 return None;
             }
-            match last_record_end(&block) {
+            match last_record_end(&bytes) {
                 Some(end) => {
-                    self.rest = block.split_off(end + 1);
-                    return Some(Ok(block));
+                    self.rest = bytes.split_off(end + 1);
+                    let n_lines_before = self.n_lines;
+                    self.n_lines += n_lines(&bytes);
+                    return Some(Ok(Block { bytes, n_lines_before }));
                 }
-                None if self.is_at_end => return Some(Err(Flaw::Open)),
-                None if size >= LONGEST => return Some(Err(Flaw::TooLong)),
+                None if self.is_at_end => break Flaw::Open,
+                None if size >= LONGEST => break Flaw::TooLong,
                 None => size *= 2,
             }
-        }
+        };
+        Some(Err(Mistake { line: self.n_lines + 1, flaw }))
     }
 }
 
@@ -350,19 +401,50 @@ mod tests {
     fn blocks_end_where_records_do() {
         let mut blocks = Blocks::new(&b"\nh,i\n\"a\nb\",c\nd,e"[..], 1 << 20);
         assert_eq!(blocks.header().unwrap(), ["h", "i"]);
-        let rest: Vec<Vec<u8>> = blocks.map(Result::unwrap).collect();
+        let rest: Vec<Vec<u8>> = blocks.map(|block| block.unwrap().bytes).collect();
         assert_eq!(rest, [b"\"a\nb\",c\nd,e\n".to_vec()]);
         // A long file in many blocks: nothing is lost, nothing is cut.
         let line = format!("\"{}\n\",{}\n", "x".repeat(700), "y".repeat(900));
         let text = line.repeat((2 << 20) / line.len() + 10);
-        let blocks: Vec<Vec<u8>> = Blocks::new(text.as_bytes(), 1 << 20).map(Result::unwrap).collect();
+        let blocks: Vec<Block> = Blocks::new(text.as_bytes(), 1 << 20).map(Result::unwrap).collect();
+        let blocks: Vec<Vec<u8>> = blocks.into_iter().map(|block| block.bytes).collect();
         assert!(blocks.len() > 2 && blocks.iter().all(|block| block.len() % line.len() == 0));
         assert_eq!(blocks.concat(), text.as_bytes());
         let cut: Vec<&[u8]> = pieces(text.as_bytes()).collect();
         assert!(cut.len() > 12 && cut.iter().all(|piece| piece.len() % line.len() == 0));
         assert_eq!(cut.concat(), text.as_bytes());
         let endless = [b"\"".to_vec(), vec![b'z'; 100]].concat();
-        assert!(matches!(Blocks::new(&endless[..], 1 << 20).next(), Some(Err(Flaw::Open))));
+        assert!(matches!(
+            Blocks::new(&endless[..], 1 << 20).next(),
+            Some(Err(Mistake { line: 1, flaw: Flaw::Open }))
+        ));
+    }
+
+    /// Lines are those of the file, whatever lies before: empty lines, a header of two lines, records of two, other blocks.
+    #[test]
+    fn a_mistake_knows_its_line() {
+        let record = "\"a\nb\",c\n\n";
+        let n_records = 20_000;
+        let text = format!("\n\"h\n1\",i\n{}bad\n", record.repeat(n_records));
+        let mut blocks = Blocks::new(text.as_bytes(), 64 << 10);
+        blocks.header().unwrap();
+        let mut found = Vec::new();
+        for block in blocks {
+            let block = block.unwrap();
+            found.extend(Records::split(&block.bytes, 2).err().map(|flaw| block.mistake(flaw)));
+        }
+        assert!(
+            matches!(found[..], [Mistake { line, flaw: Flaw::Fields { found: 1, .. } }] if line == 4 + 3 * n_records),
+            "{found:?}"
+        );
+        let block = Block { bytes: b"a,b\n\nc,\"\n\xff\"\n".to_vec(), n_lines_before: 10 };
+        assert_eq!(block.mistake(Flaw::NotText).line, 14);
+        let value = |record| Flaw::Value { record, place: 0, value: String::new() };
+        assert_eq!([0, 1].map(|record| block.mistake(value(record)).line), [11, 13]);
+        let mut open = Blocks::new(&b"h,i\n1,2\n\"x,2\n3,4\n"[..], 1 << 20);
+        open.header().unwrap();
+        assert!(open.next().unwrap().is_ok());
+        assert!(matches!(open.next(), Some(Err(Mistake { line: 3, flaw: Flaw::Open }))));
     }
 
     proptest! {
@@ -387,7 +469,7 @@ mod tests {
             let _ = blocks.header();
             for block in blocks.take(100) {
                 let Ok(block) = block else { break };
-                for piece in pieces(&block) {
+                for piece in pieces(&block.bytes) {
                     if let Ok(records) = Records::split(piece, 2) {
                         let _ = records.try_each(1, |_, field| if field.len() < 1000 { Ok(()) } else { Err(()) });
                     }
