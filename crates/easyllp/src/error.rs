@@ -146,6 +146,11 @@ pub enum Error {
     UnknownLabels { column: String, values: String, classes: String, hint: &'static str },
     #[error("row {row} has no label in column `{column}`")]
     NoLabel { column: String, row: usize },
+    #[error(
+        "column `{column}` has {n_values} distinct values, more than the {limit} classes that a label may have: choose \
+         another column, or say which values are positive"
+    )]
+    TooManyLabels { column: String, n_values: usize, limit: usize },
     #[error("no row has `{value}` in column `{column}`")]
     LabelMissing { column: String, value: String },
     #[error("row {row} has label {label}, but there are only {n_classes} classes")]

@@ -14,6 +14,9 @@ pub struct Labels {
     pub classes: Classes,
 }
 
+/// More distinct values are no labels, but identifiers or measurements.
+const MOST_CLASSES: usize = 4096;
+
 /// Reads labels. With `positive` values given, those are class 1 and all others class 0; a column of 0 and 1 needs none.
 /// Any other column has a class for each of its values, in their order.
 pub fn labels(name: &str, column: &Column, positive: &[String]) -> Result<Labels> {
@@ -22,6 +25,10 @@ pub fn labels(name: &str, column: &Column, positive: &[String]) -> Result<Labels
         values.check_positive(name, positive)?;
         let labels = values.labels(|value| u32::from(positive.contains(value)));
         return Ok(Labels { labels, classes: Classes::counted(&positive.join("|")) });
+    }
+    let n_values = values.distinct.len();
+    if n_values > MOST_CLASSES {
+        return Err(Error::TooManyLabels { column: name.into(), n_values, limit: MOST_CLASSES });
     }
     let is_zero_one = values.distinct.iter().all(|value| value == "0" || value == "1");
     let names = if is_zero_one { vec!["0".into(), "1".into()] } else { values.sorted() };
@@ -175,6 +182,24 @@ mod tests {
         assert!(labels("y", &Column::Numeric(vec![1.0, f64::NAN]), &[]).is_err());
         let numbers = labels("y", &Column::Numeric(vec![10.0, 9.0, -0.0]), &[]).unwrap();
         assert_eq!(numbers.classes.names(), ["0", "9", "10"]);
+    }
+
+    /// A column of 200,000 identifiers is refused as classes, and read where one of them is positive. To compare each row with each class
+    /// would take minutes, and counts of all classes in all bags more memory than there is.
+    #[test]
+    fn identifiers_are_refused_in_time() {
+        let ids: Vec<String> = (0..200_000).map(|id| format!("id{id}")).collect();
+        let text = Column::categorical(ids.iter().map(String::as_str));
+        let numbers = Column::Numeric((0..200_000).map(f64::from).collect());
+        for column in [&text, &numbers] {
+            let refused = labels("id", column, &[]).unwrap_err();
+            assert_eq!(
+                refused,
+                Error::TooManyLabels { column: "id".into(), n_values: 200_000, limit: MOST_CLASSES }
+            );
+        }
+        let found = labels("id", &text, &["id7".into()]).unwrap().labels;
+        assert_eq!((found.iter().sum::<u32>(), found[7]), (1, 1));
     }
 
     #[test]
