@@ -642,3 +642,33 @@ fn a_kill_leaves_no_partial_file() {
         assert!(n_whole < 20, "no kill came in time");
     }
 }
+
+/// Identifiers of 64 bits agree in more digits than a feature is held to, but they do vary.
+#[test]
+fn what_inspect_says_of_ignored_columns_is_true() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut rows = "bag,x,id,near,one,half\n".to_owned();
+    let mut reports = "bag,count\n".to_owned();
+    for bag in 0..40 {
+        let _ = writeln!(reports, "{bag},{}", bag % 3);
+        for row in 0..2 {
+            let id = 7_000_000_000_000_000_000_u64 + 4096 * (2 * bag + row);
+            let near = 7_000_000_000_000_000_000_u64 + 4096 * row;
+            let half = if row == 0 { "5" } else { "" };
+            let _ = writeln!(rows, "{bag},{},{id},{near},3,{half}", bag * 7 % 5 + row);
+        }
+    }
+    fs::write(folder.path().join("rows.csv"), rows).expect("a file");
+    fs::write(folder.path().join("reports.csv"), reports).expect("a file");
+    let text = stdout(folder.path(), "inspect --rows rows.csv --reports reports.csv --key bag --count count");
+    for (name, how) in [
+        ("id", "ignored: every value is different but agrees to 13 digits, as identifiers do"),
+        ("near", "ignored: all values agree to 13 digits, as identifiers do"),
+        ("one", "ignored: one value in all rows"),
+        ("half", "ignored but for whether it is missing: one value in all rows"),
+    ] {
+        assert!(text.contains(&format!("  {name:<20} number, {how}\n")), "{name}: {text}");
+        let problem = format!("  column `{name}` is {how}; leave it out with --exclude\n");
+        assert!(text.contains(&problem), "{name}: {text}");
+    }
+}

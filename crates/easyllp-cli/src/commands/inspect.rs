@@ -38,7 +38,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     for column in encoder.columns() {
         let how = match &column.encoding {
             ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {
-                "number that does not vary: no use".into()
+                format!("number, {}", ignored(features.column(&column.name)?))
             }
             ColumnEncoding::Standardise { flags_missing, .. } => {
                 format!("number, standardised{}", if *flags_missing { ", missing ones flagged" } else { "" })
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         let _ = writeln!(text, "  {:<20} {how}", column.name);
     }
     text.push_str("\nproblems found\n");
-    let problems = problems(&features, &bags, classes.names());
+    let problems = problems(&features, &encoder, &bags, classes.names());
     if problems.is_empty() {
         text.push_str("  none\n");
     }
@@ -81,8 +81,29 @@ fn wrapped(paragraph: &str) -> String {
     lines.join("\n")
 }
 
+/// Why a numeric column is no feature. Numbers that agree to 13 digits count as one, but may differ, as large identifiers do.
+fn ignored(column: &Column) -> String {
+    /// From here on, reading rounds whole numbers.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let Column::Numeric(values) = column else { unreachable!("only numbers are standardised") };
+    let mut there: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    let n_there = there.len();
+    there.sort_unstable_by(f64::total_cmp);
+    there.dedup();
+    let why = match there[..] {
+        [] => return "ignored: it is missing in every row".into(),
+        [value] if value.abs() < EXACT => "one value in all rows",
+        _ if there.len() == n_there && n_there > 1 => {
+            "every value is different but agrees to 13 digits, as identifiers do"
+        }
+        _ => "all values agree to 13 digits, as identifiers do",
+    };
+    let but = if n_there < values.len() { " but for whether it is missing" } else { "" };
+    format!("ignored{but}: {why}")
+}
+
 /// What is likely to go wrong with this data, a sentence each.
-fn problems(features: &Table, bags: &Bags, classes: &[String]) -> Vec<String> {
+fn problems(features: &Table, encoder: &Encoder, bags: &Bags, classes: &[String]) -> Vec<String> {
     /// Below this an interval is too wide to choose by.
     const FEW_BAGS: usize = 30;
     let mut problems = Vec::new();
@@ -100,21 +121,25 @@ fn problems(features: &Table, bags: &Bags, classes: &[String]) -> Vec<String> {
         }
     }
     let n_rows = features.n_rows() as f64;
+    let is_ignored = |name: &String| {
+        encoder.columns().iter().any(|column| {
+            column.name == *name
+                && matches!(column.encoding, ColumnEncoding::Standardise { scale, .. } if scale <= 0.0)
+        })
+    };
     for (name, column) in features.columns() {
         match column {
+            Column::Numeric(_) if is_ignored(name) => {
+                problems.push(format!("column `{name}` is {}; leave it out with --exclude", ignored(column)));
+            }
             Column::Numeric(values) => {
                 let missing = values.iter().filter(|value| value.is_nan()).count() as f64 / n_rows;
-                let mut there = values.iter().filter(|value| !value.is_nan());
-                let first = there.next();
                 if missing > 0.5 {
                     problems.push(format!("column `{name}` is missing in {:.0} % of the rows", 100.0 * missing));
                 }
-                if there.all(|value| Some(value) == first) {
-                    problems.push(format!("column `{name}` does not vary: leave it out with --exclude"));
-                }
             }
             Column::Hashed(text) => match text.n_distinct() {
-                1 => problems.push(format!("column `{name}` does not vary: leave it out with --exclude")),
+                1 => problems.push(format!("column `{name}` has one value in all rows: leave it out with --exclude")),
                 distinct if distinct as f64 > 0.9 * n_rows => problems.push(format!(
                     "column `{name}` has another value in nearly every row, as an identifier has: leave it out with --exclude"
                 )),
