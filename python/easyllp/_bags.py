@@ -62,7 +62,7 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
     if array.dtype.kind in "biufSUmM":
         missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array) if array.dtype.kind in "mM" else None
         if missing is not None and missing.any():
-            raise ValueError(f"row {int(np.argmax(missing))} has no bag id")
+            raise ValueError(f"row index {int(np.argmax(missing))} has no bag id")
         distinct, first, place = np.unique(array, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty(len(order), dtype=np.uint32)
@@ -72,11 +72,11 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
     of_row = np.empty(len(array), dtype=np.uint32)
     for row, name in enumerate(map(key, array.tolist())):
         if _is_missing(name) or (isinstance(name, tuple) and any(_is_missing(part) for part in name)):
-            raise ValueError(f"row {row} has no bag id")
+            raise ValueError(f"row index {row} has no bag id")
         try:
             of_row[row] = place_of.setdefault(name, len(place_of))
         except TypeError as error:
-            raise TypeError(f"row {row} has a bag id of type {type(name).__name__}, which has no hash") from error
+            raise TypeError(f"row index {row} has a bag id of type {type(name).__name__}, which has no hash") from error
     return of_row, list(place_of)
 
 
@@ -180,7 +180,7 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
         raise ValueError(f"y has {len(y)} proportions for {len(of_row)} rows")
     if not np.isfinite(y).all():
         row = int(np.argwhere(~np.isfinite(y))[0][0])
-        raise ValueError(f"y is not a finite number at row {row}")
+        raise ValueError(f"y is not a finite number at row index {row}")
     first = np.full(len(names), -1, dtype=np.int64)
     first[of_row[::-1]] = np.arange(len(of_row))[::-1]
     of_bag = y[first]
@@ -189,8 +189,8 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
         row = int(np.argwhere(differs)[0][0])
         bag = of_row[row]
         raise ValueError(
-            f"y must be the same for all rows of a bag: bag {names[bag]!r} has {y[first[bag]].tolist()} at row {first[bag]} "
-            f"and {y[row].tolist()} at row {row}"
+            f"y must be the same for all rows of a bag: bag {names[bag]!r} has {y[first[bag]].tolist()} at row index {first[bag]} "
+            f"and {y[row].tolist()} at row index {row}"
         )
     sizes = np.bincount(of_row, minlength=len(names))
     most = sizes if y.ndim == 1 else sizes[:, None]

@@ -59,7 +59,7 @@ def checked_targets(targets: Any) -> Floats:
     if checked.ndim not in (1, 2):
         raise ValueError(f"targets must have one number a row, or one a class; they have {checked.ndim} dimensions")
     if not np.isfinite(checked).all():
-        raise ValueError(f"the target of row {int(np.argwhere(~np.isfinite(checked))[0][0])} is not a finite number")
+        raise ValueError(f"the target of row index {int(np.argwhere(~np.isfinite(checked))[0][0])} is not a finite number")
     return checked
 
 

@@ -163,7 +163,7 @@ def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
         raise ValueError("probabilities must lie in 0 to 1: of scores that do not, take the probabilities first")
     if p.ndim == 2 and (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
         row = int(np.argmax(np.abs(p.sum(axis=1) - 1) > 1e-3))
-        raise ValueError(f"the probabilities of row {row} sum to {p[row].sum():g}, not to 1")
+        raise ValueError(f"the probabilities of row index {row} sum to {p[row].sum():g}, not to 1")
     if p.ndim == 2 and p.shape[1] == 2:
         p = p[:, 1]
     if (1 if p.ndim == 1 else p.shape[1]) != (1 if n_classes == 2 else n_classes):

@@ -98,7 +98,7 @@ def test_a_day_is_a_day(task):
     # Scales of noise have ids, too.
     noise = ("laplace", dict.fromkeys(plain, 1.0))
     LLPClassifier(l2=0.1).fit_bags(X, days, reports[1], noise=noise)
-    with pytest.raises(ValueError, match="row 3 has no bag id"):
+    with pytest.raises(ValueError, match="row index 3 has no bag id"):
         from_report([*days[:3], np.datetime64("NaT")], reports[0])
 
 

@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said():
         easyllp.xgboost.metric("brier", y, bags)(None, np.zeros(3))
     with pytest.raises(ValueError, match="those of the rows that are trained on"):
         easyllp.xgboost.objective([0.5, 1.5])(None, np.zeros(3))
-    with pytest.raises(ValueError, match="target of row 1 is not a finite number"):
+    with pytest.raises(ValueError, match="target of row index 1 is not a finite number"):
         easyllp.xgboost.objective([0.5, np.nan])
     with pytest.raises(ValueError, match="there are no targets"):
         easyllp.xgboost.objective()(None, np.zeros(3))

@@ -252,7 +252,7 @@ impl ModelFile {
             let strange = block.values.indexed_iter().find(|(_, value)| !value.is_finite());
             if let Some(((line, column), value)) = strange {
                 return refuse(format!(
-                    "block `{name}` has {value} in line {line}, column {column}: parameters must be finite"
+                    "block `{name}` has {value} in line index {line}, column index {column}: parameters must be finite"
                 ));
             }
         }

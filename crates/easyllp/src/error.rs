@@ -11,7 +11,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why the library refuses an input.
 ///
-/// Bags, rows, classes and columns are counted from 0, in the order in which they were given; layers from 1.
+/// Bags, rows, classes and columns are known by their index, which counts from 0 in the order in which they were given: messages
+/// say "row index 0". Lines of files and layers count from 1: "line 1".
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
@@ -23,11 +24,13 @@ pub enum Error {
     NoFeatures,
     #[error("{n_rows} rows are more than the {limit} that row indices can count")]
     TooManyRows { n_rows: usize, limit: usize },
-    #[error("row {row} has {value} in dense column {column}: features must be finite")]
+    #[error("row index {row} has {value} in dense column index {column}: features must be finite")]
     FeatureNotFinite { row: usize, column: usize, value: f32 },
-    #[error("row {row} has category {id} in field {field}, which has only {cardinality} categories")]
+    #[error(
+        "row index {row} has category index {id} in field index {field}, which has only {cardinality} categories"
+    )]
     CategoryOutOfRange { row: usize, field: usize, id: u32, cardinality: u32 },
-    #[error("field {field} has {got} categories, but the model was made for {expected}")]
+    #[error("field index {field} has {got} categories, but the model was made for {expected}")]
     Cardinality { field: usize, expected: u32, got: u32 },
     #[error("{what}: expected {expected}, got {got}")]
     Shape { what: &'static str, expected: usize, got: usize },
@@ -43,9 +46,9 @@ pub enum Error {
     EmptyLists { column: String },
     #[error("column `{column}` has numbers so large that they cannot be standardised")]
     NumbersTooLarge { column: String },
-    #[error("column `{column}` has {value} in row {row}: numbers must be finite, or missing")]
+    #[error("column `{column}` has {value} in row index {row}: numbers must be finite, or missing")]
     NumberNotFinite { column: String, row: usize, value: f64 },
-    #[error("column `{column}` has code {code} in row {row}, but its dictionary has {len} entries")]
+    #[error("column `{column}` has code {code} in row index {row}, but its dictionary has {len} entries")]
     CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
     #[error("the encoder of column `{column}` is not as fitting leaves it: {reason}")]
     BadEncoder { column: String, reason: &'static str },
@@ -63,7 +66,7 @@ pub enum Error {
     UnknownFormat { path: PathBuf },
     #[error("column `{column}` holds {found}, which cannot be a feature")]
     UnreadableColumn { column: String, found: String },
-    #[error("column `{column}` has `{value}` in row {row}, which is not a number")]
+    #[error("column `{column}` has `{value}` in row index {row}, which is not a number")]
     NotANumber { column: String, row: usize, value: String },
 
     // Reports
@@ -75,9 +78,7 @@ pub enum Error {
         "{n_reports} reports have no rows; keys such as {keys}: complete the rows, or drop what does not match"
     )]
     ReportsWithoutRows { n_reports: usize, keys: String },
-    #[error(
-        "key {key} is reported twice, in reports {first} and {second} counted from 0: a bag has one report"
-    )]
+    #[error("key {key} is reported twice, at report indices {first} and {second}: a bag has one report")]
     ReportTwice { key: String, first: usize, second: usize },
     #[error("bag {key} reports a size of {reported}, but has {found} rows")]
     SizeDiffers { key: String, reported: f64, found: usize },
@@ -99,35 +100,39 @@ pub enum Error {
     // Bags
     #[error("there are no bags")]
     NoBags,
-    #[error("bag {bag} is empty")]
+    #[error("bag index {bag} is empty")]
     EmptyBag { bag: usize },
-    #[error("bag {bag} holds row {row}, but there are only {n_rows} rows")]
+    #[error("bag index {bag} holds row index {row}, but there are only {n_rows} rows")]
     RowOutOfRange { bag: usize, row: u32, n_rows: usize },
-    #[error("row {row} is in bag {bag}, but there are only {n_bags} bags")]
+    #[error("row index {row} is in bag index {bag}, but there are only {n_bags} bags")]
     BagOutOfRange { row: usize, bag: u32, n_bags: usize },
-    #[error("bag {bag} is asked for, but there are only {n_bags}")]
+    #[error("bag index {bag} is asked for, but there are only {n_bags}")]
     NoSuchBag { bag: usize, n_bags: usize },
-    #[error("row {row} is in bag {first} and again in bag {second}: a row belongs to one bag")]
+    #[error(
+        "row index {row} is in bag index {first} and again in bag index {second}: a row belongs to one bag"
+    )]
     RowTwice { row: u32, first: usize, second: usize },
-    #[error("task {task} has other bags than task 0: tasks side by side have the same")]
+    #[error("task index {task} has other bags than task index 0: tasks side by side have the same")]
     BagsDiffer { task: usize },
     #[error("a task of {n_classes} classes: at least 2 are needed")]
     TooFewClasses { n_classes: usize },
     #[error("a task of {n_classes} classes: at most {limit} are served")]
     TooManyClasses { n_classes: usize, limit: usize },
     #[error(
-        "bag {bag} reports {count} rows of class {class}: a count is a finite number of at most {limit:e}"
+        "bag index {bag} reports {count} rows of class index {class}: a count is a finite number of at most {limit:e}"
     )]
     CountNotFinite { bag: usize, class: usize, count: f64, limit: f64 },
     #[error(
-        "bag {bag} reports {count} rows of class {class}: without declared noise a count is a whole number"
+        "bag index {bag} reports {count} rows of class index {class}: without declared noise a count is a whole number"
     )]
     CountNotWhole { bag: usize, class: usize, count: f64 },
-    #[error("bag {bag} of {size} rows reports {count} of class {class}: a count lies in 0 to {size}")]
+    #[error(
+        "bag index {bag} of {size} rows reports {count} of class index {class}: a count lies in 0 to {size}"
+    )]
     CountOutOfRange { bag: usize, class: usize, count: f64, size: usize },
-    #[error("bag {bag} has {size} rows but its class counts sum to {counted}")]
+    #[error("bag index {bag} has {size} rows but its class counts sum to {counted}")]
     CountsDoNotSum { bag: usize, size: usize, counted: f64 },
-    #[error("bag {bag} declares noise of scale {scale}: a scale lies in 0 to {limit:e}")]
+    #[error("bag index {bag} declares noise of scale {scale}: a scale lies in 0 to {limit:e}")]
     NoiseScale { bag: usize, scale: f64, limit: f64 },
     #[error("duplicate class `{class}`")]
     ClassTwice { class: String },
@@ -144,7 +149,7 @@ pub enum Error {
         "column `{column}` has {values}, but the model's classes are {classes}: every label must be one of them{hint}"
     )]
     UnknownLabels { column: String, values: String, classes: String, hint: &'static str },
-    #[error("row {row} has no label in column `{column}`")]
+    #[error("row index {row} has no label in column `{column}`")]
     NoLabel { column: String, row: usize },
     #[error(
         "column `{column}` has {n_values} distinct values, more than the {limit} classes that a label may have: choose \
@@ -153,7 +158,7 @@ pub enum Error {
     TooManyLabels { column: String, n_values: usize, limit: usize },
     #[error("no row has `{value}` in column `{column}`")]
     LabelMissing { column: String, value: String },
-    #[error("row {row} has label {label}, but there are only {n_classes} classes")]
+    #[error("row index {row} has label {label}, but there are only {n_classes} classes")]
     LabelOutOfRange { row: usize, label: u32, n_classes: usize },
     #[error("{what} needs at least {needed} bags, got {got}")]
     TooFewBags { what: &'static str, needed: usize, got: usize },
@@ -163,16 +168,16 @@ pub enum Error {
     TwoClassesOnly { n_classes: usize },
 
     // Correction
-    #[error("class {class} has prior {value}: a prior lies in 0 to 1")]
+    #[error("class index {class} has prior {value}: a prior lies in 0 to 1")]
     PriorOutOfRange { class: usize, value: f64 },
     #[error("the prior sums to {sum}, not to 1")]
     PriorDoesNotSum { sum: f64 },
     #[error(
-        "bag {bag} has proportion {proportion}, which is noisy and cannot be drawn from: use soft targets"
+        "bag index {bag} has proportion {proportion}, which is noisy and cannot be drawn from: use soft targets"
     )]
     NoSurrogate { bag: usize, proportion: f64 },
 
-    #[error("row {row} has a target of {value} in column {column}: targets must be finite")]
+    #[error("row index {row} has a target of {value} in column index {column}: targets must be finite")]
     TargetNotFinite { row: usize, column: usize, value: f32 },
 
     // Training
@@ -192,7 +197,7 @@ pub enum Error {
         "the corrected loss has no minimum: it fell to {loss} in iteration {iteration} and keeps falling; raise `l2`"
     )]
     Unbounded { iteration: usize, loss: f64 },
-    #[error("{value} in line {line}, column {column} of {block}: parameters must be finite")]
+    #[error("{value} in line index {line}, column index {column} of {block}: parameters must be finite")]
     ParameterNotFinite { block: String, line: usize, column: usize, value: f32 },
     #[error("rows have {n_fields} categorical fields, which this model cannot take: use an embedding net")]
     FieldsWithoutEmbedding { n_fields: usize },
@@ -224,7 +229,9 @@ pub enum Error {
     OnePassOnly,
     #[error("{method} is for linear models")]
     LinearOnly { method: &'static str },
-    #[error("{what} needs the labels of rows, which are bags of one row each, and bag {bag} has {size} rows")]
+    #[error(
+        "{what} needs the labels of rows, which are bags of one row each, and bag index {bag} has {size} rows"
+    )]
     NotLabelled { what: &'static str, bag: usize, size: usize },
     #[error(
         "{method} needs scores that are log odds, and those of the {loss} loss are not: use logistic or softmax"
@@ -234,11 +241,11 @@ pub enum Error {
         "rows have {n_fields} categorical fields, and models in columns take none: train them one by one"
     )]
     FieldsInColumns { n_fields: usize },
-    #[error("task {task}: {error}")]
+    #[error("task index {task}: {error}")]
     Task { task: usize, error: Box<Error> },
     #[error("no row has a target")]
     NoTargets,
-    #[error("row {row} is to be trained on, but there are only {n_rows} rows")]
+    #[error("row index {row} is to be trained on, but there are only {n_rows} rows")]
     TrainingRowOutOfRange { row: u32, n_rows: usize },
     #[error(
         "training ran away in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
@@ -261,7 +268,7 @@ pub enum Error {
     // Evaluation
     #[error("scores of a margin loss give no probabilities: train with a loss that does, such as logistic")]
     NoProbabilities,
-    #[error("row {row} has a score of {value} in column {column}: scores must be finite")]
+    #[error("row index {row} has a score of {value} in column index {column}: scores must be finite")]
     ScoreNotFinite { row: usize, column: usize, value: f32 },
 
     // Model files

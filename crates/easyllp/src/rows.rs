@@ -236,7 +236,7 @@ mod tests {
     fn refuses_what_is_not_finite_and_says_where() {
         let error = Rows::dense(array![[0.0_f32, 1.0], [2.0, f32::INFINITY]]).unwrap_err();
         assert_eq!(error, Error::FeatureNotFinite { row: 1, column: 1, value: f32::INFINITY });
-        assert_eq!(error.to_string(), "row 1 has inf in dense column 1: features must be finite");
+        assert_eq!(error.to_string(), "row index 1 has inf in dense column index 1: features must be finite");
     }
 
     #[test]

@@ -348,8 +348,9 @@ fn weights_that_are_no_numbers_are_refused() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut file = small();
         file.model.parameters_mut().0[1].values[[0, 0]] = value;
-        let expected =
-            format!("block `intercept` has {value} in line 0, column 0: parameters must be finite");
+        let expected = format!(
+            "block `intercept` has {value} in line index 0, column index 0: parameters must be finite"
+        );
         assert_eq!(file.to_bytes().unwrap_err(), Error::BadModel { reason: expected.clone() });
 
         // The intercept's name is the first of the sorted ones that has numbers, so it stands before the weights.
