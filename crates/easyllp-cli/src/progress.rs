@@ -4,7 +4,9 @@ use crate::output::thousands;
 use easyllp::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Between two lines, where there is no terminal.
@@ -15,6 +17,7 @@ pub(crate) struct Training {
     bar: Option<ProgressBar>,
     what: String,
     n_epochs: usize,
+    n_rows: usize,
     started: Instant,
     told: Instant,
 }
@@ -30,13 +33,14 @@ impl Training {
             bar
         });
         let now = Instant::now();
-        Self { bar, what: what.into(), n_epochs, started: now, told: now }
+        Self { bar, what: what.into(), n_epochs, n_rows, started: now, told: now }
     }
 
     /// Takes note of what happened.
     pub(crate) fn see(&mut self, progress: &Progress) {
         let (epoch, done, of_epoch) = match *progress {
             Progress::Batch { epoch, rows_done, n_rows } => (epoch, (epoch - 1) * n_rows + rows_done, n_rows),
+            Progress::Iteration { iteration, left } => return self.see_iteration(iteration, left),
             Progress::Epoch(log) => {
                 if let Some(bar) = &self.bar {
                     bar.set_message(format!("{}, loss {:.4}", self.what, log.loss));
@@ -57,6 +61,61 @@ impl Training {
                 self.n_epochs,
                 thousands(rounded(rate))
             );
+        }
+    }
+
+    /// L-BFGS has no number of iterations that is known beforehand, but one that can be estimated.
+    fn see_iteration(&mut self, iteration: usize, left: Option<usize>) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(((iteration + left.unwrap_or(self.n_epochs - iteration)) * self.n_rows) as u64);
+            bar.set_position((iteration * self.n_rows) as u64);
+        } else if self.told.elapsed() >= LINE_EVERY {
+            self.told = Instant::now();
+            let of_iteration = self.started.elapsed().as_secs_f64() / iteration as f64;
+            let outlook = left.map_or_else(String::new, |left| {
+                format!(" of about {}, {:.0} s left", iteration + left, left as f64 * of_iteration)
+            });
+            eprintln!("easyllp: {}: iteration {iteration}{outlook}", self.what);
+        }
+    }
+}
+
+/// A step of a command that may take long, and can only say that it is at it.
+pub(crate) struct Step {
+    bar: Option<ProgressBar>,
+    /// Ends the thread that writes lines, by being dropped.
+    end: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Step {
+    /// Begins to tell of it: `what` says what is done, such as "reading rows".
+    pub(crate) fn begin(what: &str) -> Self {
+        if std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{msg} … {elapsed}").expect("a template that is right");
+            let bar = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
+            bar.enable_steady_tick(Duration::from_millis(500));
+            return Self { bar: Some(bar), end: None };
+        }
+        let (sender, receiver) = channel();
+        let (what, started) = (what.to_owned(), Instant::now());
+        let tell = move || {
+            while receiver.recv_timeout(LINE_EVERY) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("easyllp: {what}: {} s", started.elapsed().as_secs());
+            }
+        };
+        Self { bar: None, end: Some((sender, std::thread::spawn(tell))) }
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if let Some((sender, thread)) = self.end.take() {
+            drop(sender);
+            // It has nothing to give back, and whether it panicked is of no interest.
+            let _ = thread.join();
         }
     }
 }

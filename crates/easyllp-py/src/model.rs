@@ -233,12 +233,14 @@ struct Telling<'t, 'w> {
     line: &'t Line<'w>,
     what: String,
     epochs: usize,
+    /// The iteration of L-BFGS, and about how many there will be.
+    iteration: Option<(usize, Option<usize>)>,
     told: Instant,
 }
 
 impl<'t, 'w> Telling<'t, 'w> {
     fn begin(line: &'t Line<'w>) -> Self {
-        Self { line, what: String::new(), epochs: 0, told: Instant::now() }
+        Self { line, what: String::new(), epochs: 0, iteration: None, told: Instant::now() }
     }
 
     fn see(&mut self, doing: &Doing) -> ControlFlow<()> {
@@ -247,12 +249,17 @@ impl<'t, 'w> Telling<'t, 'w> {
                 (self.what, self.epochs) = (what.to_owned(), epochs);
                 self.line.say(format!("{what}: {rows} rows"));
             }
+            Doing::Progress(Progress::Iteration { iteration, left }) => {
+                self.iteration = Some((iteration, left.map(|left| iteration + left)));
+            }
             Doing::Progress(Progress::Epoch(log)) if self.line.is_heard() => {
                 self.told = Instant::now();
-                self.line.say(format!(
-                    "{}: epoch {} of {}, loss {:.4}",
-                    self.what, log.epoch, self.epochs, log.loss
-                ));
+                let where_it_is = match self.iteration.take() {
+                    Some((iteration, Some(of))) => format!("iteration {iteration} of about {of}"),
+                    Some((iteration, None)) => format!("iteration {iteration}"),
+                    None => format!("epoch {} of {}", log.epoch, self.epochs),
+                };
+                self.line.say(format!("{}: {where_it_is}, loss {:.4}", self.what, log.loss));
             }
             Doing::Progress(Progress::Batch { epoch, rows_done, n_rows })
                 if self.told.elapsed() >= LINE_EVERY =>

@@ -6,7 +6,7 @@
 //! `f64`, and finite for scores far beyond ±10⁴.
 
 use crate::error::{Error, Result};
-use crate::kernel::{logistic_columns, logistic_losses};
+use crate::kernel::{logistic_columns, logistic_losses, logistic_scores};
 use crate::link::Link;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,16 @@ pub trait TrainingLoss: Loss {
         derivative: ArrayViewMut2<f32>,
     ) -> f64 {
         corrected_rows(self, scores, targets, derivative)
+    }
+
+    /// The corrected loss of some rows with one score each, in sum, and its derivative in each score.
+    fn corrected_scores(&self, scores: &[f64], targets: &[f32], derivative: &mut [f64]) -> f64 {
+        let lines = scores.iter().zip(targets).zip(derivative);
+        lines
+            .map(|((score, target), derivative)| {
+                self.corrected(&[*score], &[f64::from(*target)], std::slice::from_mut(derivative))
+            })
+            .sum()
     }
 
     /// The corrected losses of many tasks of two classes, one a column: each task's loss, in sum over the rows, is added to
@@ -245,6 +255,10 @@ impl TrainingLoss for Logistic {
             (Some(scores), Some(targets), Some(derivative)) => logistic_losses(scores, targets, derivative),
             _ => corrected_rows(self, scores, targets, derivative),
         }
+    }
+
+    fn corrected_scores(&self, scores: &[f64], targets: &[f32], derivative: &mut [f64]) -> f64 {
+        logistic_scores(scores, targets, derivative)
     }
 
     fn corrected_columns(&self, scores: &[f32], targets: &[f32], derivative: &mut [f32], losses: &mut [f64]) {

@@ -1,12 +1,13 @@
 //! A step of training allocates nothing but what `gemm` does: two small allocations in a product that it packs. Our
-//! buffers are made before the first step, or grow in it. In a binary of its own, since it counts what all threads allocate.
+//! buffers are made before the first step, or grow in it. An iteration of L-BFGS allocates nothing as long as its vectors. In a
+//! binary of its own, since it counts what all threads allocate.
 
 #![expect(unsafe_code, reason = "an allocator that counts")]
 
 use easyllp::method::Event;
 use easyllp::model::{Activation, Hidden};
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, LinearModel, LossName, Mlp, Model, Optimizer, Progress, Rows, Trainer,
+    Adam, Cnn, EmbeddingNet, Lbfgs, LinearModel, LossName, Mlp, Model, Optimizer, Progress, Rows, Trainer,
 };
 use ndarray::Array2;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,11 +18,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: everything is handed on to the system's allocator as it comes.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: as above.
         unsafe { System.alloc(layout) }
     }
@@ -54,6 +57,26 @@ fn allocations_of_an_epoch(mut model: impl Model, rows: &Rows, labels: &[u32]) -
     counts[1] - counts[0]
 }
 
+/// How many bytes an iteration of L-BFGS allocates on average, once its past is full, by one thread.
+fn bytes_of_an_iteration(rows: &Rows, labels: &[u32]) -> usize {
+    /// Steps after which all vectors are there.
+    const FIRST: usize = 4;
+    let settings = Lbfgs { l2: 1e-6, tolerance: 1e-12, memory: 2, ..Lbfgs::default() };
+    let trainer = Trainer { optimizer: Optimizer::Lbfgs(settings), seed: 1 };
+    let loss = LossName::Logistic.training().unwrap();
+    let mut model = LinearModel::for_rows(rows, 2).unwrap();
+    let mut bytes = Vec::with_capacity(1000);
+    let mut watch = |event| {
+        if let Progress::Epoch(_) = event {
+            bytes.push(BYTES.load(Ordering::Relaxed));
+        }
+        ControlFlow::Continue(())
+    };
+    trainer.fit_watched(&mut model, rows, &mut Event::new(labels, 2).unwrap(), loss, &mut watch).unwrap();
+    assert!(bytes.len() > 2 * FIRST, "{} iterations", bytes.len());
+    (bytes[bytes.len() - 1] - bytes[FIRST]) / (bytes.len() - 1 - FIRST)
+}
+
 /// 1100 rows are 5 batches of two chunks and one of one.
 const CHUNKS: usize = 11;
 
@@ -68,6 +91,12 @@ fn a_step_allocates_nothing() {
     let hidden = Hidden { dropout: 0.2, activation: Activation::Gelu, ..Hidden::new(&[32, 16]) };
     let linear = LinearModel::for_rows(&rows, 2).unwrap();
     assert_eq!(allocations_of_an_epoch(linear, &rows, &labels), 0, "linear");
+    // Of two hundred thousand categories about two thousand occur.
+    let large =
+        Array2::from_shape_fn((1100, 2), |(row, field)| u32::try_from(row * 89 / (field + 1)).unwrap());
+    let large = Rows::new(Array2::zeros((1100, 0)), large, vec![100_000, 100_000]).unwrap();
+    let bytes = bytes_of_an_iteration(&large, &labels);
+    assert!(bytes < 8000, "L-BFGS: {bytes} bytes, and a vector has 17,600");
     let mlp = Mlp::for_rows(&dense, &hidden, 2, 1).unwrap();
     // Which products are packed depends on the machine: three forward, three for weights, two for inputs at most.
     let of_mlp = allocations_of_an_epoch(mlp, &dense, &labels);

@@ -3,6 +3,7 @@
 use crate::data::{Data, DataArgs};
 use crate::diagnosis::{diagnosis, uneven_columns};
 use crate::output::{print, thousands};
+use crate::progress::Step;
 use anyhow::Result;
 use clap::Args;
 use easyllp::Bags;
@@ -18,7 +19,10 @@ pub(crate) struct InspectArgs {
 }
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let step = Step::begin("reading rows and reports");
     let Data { features, bags, classes, .. } = args.data.load()?;
+    drop(step);
+    let step = Step::begin("comparing counts with those of random bags");
     let mut text =
         format!("{} rows in {} bags\n\nsizes\n", thousands(bags.n_members()), thousands(bags.n_bags()));
     text.push_str(&histogram(&bags));
@@ -30,10 +34,14 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     for paragraph in diagnosis(&bags, &randomness(&bags)?)? {
         let _ = writeln!(text, "\n{}", wrapped(&paragraph));
     }
+    drop(step);
+    let step = Step::begin("encoding columns and comparing them from bag to bag");
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     if let Some(sentence) = uneven_columns(&encoder.encode(&features)?, &encoder, &bags)? {
         let _ = writeln!(text, "\n{}", wrapped(&sentence));
     }
+    drop(step);
+    let step = Step::begin("looking for problems");
     text.push_str("\ncolumns\n");
     for column in encoder.columns() {
         let how = match &column.encoding {
@@ -60,6 +68,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     for problem in problems {
         let _ = writeln!(text, "  {problem}");
     }
+    drop(step);
     print(&text)
 }
 

@@ -6,7 +6,7 @@ use crate::diagnosis::{Shown, uneven_columns};
 use crate::figures::{ON_ASTERISKS, figures, positive_class, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
 use crate::output::{misfit, misuse, print, thousands};
-use crate::progress::Training;
+use crate::progress::{Step, Training};
 use anyhow::{Result, bail};
 use clap::Args;
 use easyllp::diagnose::{Randomness, Verdict, randomness};
@@ -139,10 +139,12 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         )));
     }
     recipe.check(args.label.is_some()).map_err(misfit)?;
+    let step = Step::begin("reading rows and reports");
     let Data { features, bags, classes, image } = match &args.label {
         Some(label) => args.data.load_labelled(label, &args.positive)?,
         None => args.data.load()?,
     };
+    drop(step);
     eprintln!(
         "easyllp: {} rows in {} bags, {} columns to learn from",
         thousands(bags.n_members()),
@@ -162,10 +164,13 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         ),
         _ => None,
     };
+    let step = Step::begin("encoding columns and comparing them from bag to bag");
     let encoder = Encoder::fit(&features, args.data.encoding.options())?;
     let rows = encoder.encode(&features)?;
     drop(features);
-    if let Some(sentence) = uneven_columns(&rows, &encoder, &bags)? {
+    let uneven = uneven_columns(&rows, &encoder, &bags)?;
+    drop(step);
+    if let Some(sentence) = uneven {
         eprintln!("easyllp: warning: {sentence}");
     }
 

@@ -6,10 +6,11 @@
 
 use crate::bags::Bags;
 use crate::error::{Error, Result, check_length};
-use crate::rows::Rows;
+use crate::rows::{RowBatch, Rows};
 use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+use std::ops::Range;
 
 /// A feature that differs between bags.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -51,36 +52,22 @@ pub enum Feature {
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 pub fn uneven_features(rows: &Rows, bags: &Bags, level: f64) -> Result<Vec<UnevenFeature>> {
-    /// Categories rarer than this are left out: an F test of so few rows means little.
-    const RARE: f64 = 0.01;
     check_length("rows", bags.n_rows(), rows.n_rows())?;
     let (n_bags, n_rows) = (bags.n_bags(), bags.n_members());
     if n_bags < 2 || n_rows <= n_bags {
         return Err(Error::TooFewBags { what: "a look at features from bag to bag", needed: 2, got: n_bags });
     }
     let all = rows.batch(0..rows.n_rows());
-    let mut features: Vec<Feature> = (0..rows.n_dense()).map(Feature::Dense).collect();
-    for (field, &cardinality) in rows.cardinalities().iter().enumerate() {
-        let mut counts = vec![0_usize; cardinality as usize];
-        for row in bags.rows() {
-            counts[all.categories[[row as usize, field]] as usize] += 1;
-        }
-        let is_common = |&(_, count): &(u32, usize)| count as f64 >= RARE * n_rows as f64 && count < n_rows;
-        let common = (0..cardinality).zip(counts).filter(is_common);
-        features.extend(common.map(|(category, _)| Feature::Category { field, category }));
-    }
-    let n_features = features.len() as f64;
+    let (common, number_of) = common_categories(&all, rows.cardinalities(), bags);
+    let of_dense = dense_variances(&all, bags);
+    let of_categories = category_variances(&all, bags, &number_of, common.len());
+    let features = (0..rows.n_dense()).map(Feature::Dense).chain(common);
+    let n_features = (of_dense.len() + of_categories.len()) as f64;
     let law = FisherSnedecor::new(n_bags as f64 - 1.0, (n_rows - n_bags) as f64).expect("positive degrees");
     let mut found: Vec<UnevenFeature> = features
-        .into_par_iter()
-        .filter_map(|feature| {
-            let value = |row: u32| match feature {
-                Feature::Dense(column) => f64::from(all.dense[[row as usize, column]]),
-                Feature::Category { field, category } => {
-                    f64::from(u8::from(all.categories[[row as usize, field]] == category))
-                }
-            };
-            let ratio = variance_ratio(bags, value)?;
+        .zip(of_dense.into_iter().chain(of_categories))
+        .filter_map(|(feature, variances)| {
+            let ratio = variances.ratio(n_bags as f64, n_rows as f64)?;
             let p_value = (law.sf(ratio) * n_features).min(1.0);
             (p_value < level).then_some(UnevenFeature { feature, ratio, p_value })
         })
@@ -89,27 +76,209 @@ pub fn uneven_features(rows: &Rows, bags: &Bags, level: f64) -> Result<Vec<Uneve
     Ok(found)
 }
 
-/// The variance between bags over that within; none if the feature does not vary.
-fn variance_ratio(bags: &Bags, value: impl Fn(u32) -> f64) -> Option<f64> {
-    let (n_bags, n_rows) = (bags.n_bags() as f64, bags.n_members() as f64);
-    let mut total = 0.0;
-    let mut of_bags = Vec::with_capacity(bags.n_bags());
-    let mut squares = 0.0;
-    for bag in 0..bags.n_bags() {
-        let sum: f64 = bags.members(bag).iter().map(|&row| value(row)).sum();
-        let mean = sum / bags.size(bag) as f64;
-        squares += bags.members(bag).iter().map(|&row| (value(row) - mean).powi(2)).sum::<f64>();
-        total += sum;
-        of_bags.push(mean);
+/// The sums of squares of a feature: of bags' means around the mean of all rows, each as often as the bag has rows, and of rows
+/// around the means of their bags.
+#[derive(Debug, Clone, Copy, Default)]
+struct Variances {
+    between: f64,
+    within: f64,
+}
+
+impl Variances {
+    /// The variance between bags over that within; none if the feature does not vary.
+    fn ratio(self, n_bags: f64, n_rows: f64) -> Option<f64> {
+        let scale = self.between + self.within;
+        if scale <= 0.0 {
+            return None;
+        }
+        // A feature that is constant within every bag is as uneven as can be.
+        let within = self.within.max(1e-12 * scale) / (n_rows - n_bags);
+        Some(self.between / (n_bags - 1.0) / within)
     }
-    let mean = total / n_rows;
-    let between: f64 =
-        of_bags.iter().zip(bags.sizes()).map(|(of_bag, size)| size as f64 * (of_bag - mean).powi(2)).sum();
-    let scale = between + squares;
-    if scale <= 0.0 {
-        return None;
+}
+
+/// Categories that are not rare, and for each field and id its place among them.
+fn common_categories(all: &RowBatch, cardinalities: &[u32], bags: &Bags) -> (Vec<Feature>, Vec<Vec<u32>>) {
+    /// Categories rarer than this are left out: an F test of so few rows means little.
+    const RARE: f64 = 0.01;
+    let (members, n_rows) = (bags.rows(), bags.n_members());
+    let mut numbers: Vec<Vec<u32>> = cardinalities
+        .par_iter()
+        .enumerate()
+        .map(|(field, &cardinality)| {
+            let mut counts = vec![0_u32; cardinality as usize];
+            for &row in &members {
+                counts[all.categories[[row as usize, field]] as usize] += 1;
+            }
+            counts
+        })
+        .collect();
+    let mut common = Vec::new();
+    for (field, of_field) in numbers.iter_mut().enumerate() {
+        for (category, number) in (0..).zip(of_field) {
+            let count = *number as usize;
+            *number = RARE_CATEGORY;
+            if count as f64 >= RARE * n_rows as f64 && count < n_rows {
+                *number = u32::try_from(common.len()).expect("at most a hundred categories a field");
+                common.push(Feature::Category { field, category });
+            }
+        }
     }
-    // A feature that is constant within every bag is as uneven as can be.
-    let within = squares.max(1e-12 * scale) / (n_rows - n_bags);
-    Some(between / (n_bags - 1.0) / within)
+    (common, numbers)
+}
+
+/// In the place of a rare category's number.
+const RARE_CATEGORY: u32 = u32::MAX;
+
+/// Bags in parts that threads share; their number does not depend on the threads.
+fn parts(bags: &Bags) -> Vec<Range<usize>> {
+    const PARTS: usize = 64;
+    let n_bags = bags.n_bags();
+    let length = n_bags.div_ceil(PARTS);
+    (0..n_bags).step_by(length).map(|start| start..(start + length).min(n_bags)).collect()
+}
+
+/// Adds up what parts came to, in order.
+fn added<T>(parts: Vec<Vec<T>>, add: impl Fn(&mut T, T)) -> Vec<T> {
+    let mut parts = parts.into_iter();
+    let mut sum = parts.next().unwrap_or_default();
+    for part in parts {
+        sum.iter_mut().zip(part).for_each(|(sum, part)| add(sum, part));
+    }
+    sum
+}
+
+fn dense_variances(all: &RowBatch, bags: &Bags) -> Vec<Variances> {
+    let n_dense = all.dense.ncols();
+    let add_rows = |bag: usize, sums: &mut [f64], shift: &[f64]| {
+        for &row in bags.members(bag) {
+            let features = all.dense.row(row as usize);
+            let features = features.iter().zip(shift).map(|(&value, shift)| f64::from(value) - shift);
+            sums.iter_mut().zip(features).for_each(|(sum, value)| *sum += value);
+        }
+    };
+    let zeros = vec![0.0; n_dense];
+    let sum_of_part = |range: Range<usize>| {
+        let mut sums = zeros.clone();
+        range.for_each(|bag| add_rows(bag, &mut sums, &zeros));
+        sums
+    };
+    let sums = added(parts(bags).into_par_iter().map(sum_of_part).collect(), |sum, part| *sum += part);
+    let means: Vec<f64> = sums.iter().map(|sum| sum / bags.n_members() as f64).collect();
+    let of_part = |range: Range<usize>| {
+        let mut variances = vec![Variances::default(); n_dense];
+        let mut from_mean = zeros.clone();
+        for bag in range {
+            let size = bags.size(bag) as f64;
+            from_mean.fill(0.0);
+            add_rows(bag, &mut from_mean, &means);
+            for (variances, from_mean) in variances.iter_mut().zip(&mut from_mean) {
+                *from_mean /= size;
+                variances.between += size * from_mean.powi(2);
+            }
+            for &row in bags.members(bag) {
+                let features = all.dense.row(row as usize);
+                for (place, (variances, &value)) in variances.iter_mut().zip(features).enumerate() {
+                    variances.within += (f64::from(value) - means[place] - from_mean[place]).powi(2);
+                }
+            }
+        }
+        variances
+    };
+    added(parts(bags).into_par_iter().map(of_part).collect(), |sum, part| {
+        sum.between += part.between;
+        sum.within += part.within;
+    })
+}
+
+/// Of a category in c of k rows of a bag, Σ c²/k over bags is all that is needed besides the number of its rows.
+fn category_variances(
+    all: &RowBatch,
+    bags: &Bags,
+    number_of: &[Vec<u32>],
+    n_categories: usize,
+) -> Vec<Variances> {
+    let of_part = |range: Range<usize>| {
+        let mut sums = vec![(0.0, 0.0); n_categories];
+        let mut counts = vec![0_u32; n_categories];
+        let mut touched = Vec::new();
+        for bag in range {
+            for &row in bags.members(bag) {
+                for (&id, number_of) in all.categories.row(row as usize).iter().zip(number_of) {
+                    let number = number_of[id as usize];
+                    if number == RARE_CATEGORY {
+                        continue;
+                    }
+                    let count = &mut counts[number as usize];
+                    if *count == 0 {
+                        touched.push(number);
+                    }
+                    *count += 1;
+                }
+            }
+            for number in touched.drain(..) {
+                let count = f64::from(std::mem::take(&mut counts[number as usize]));
+                let (total, squares) = &mut sums[number as usize];
+                *total += count;
+                *squares += count * count / bags.size(bag) as f64;
+            }
+        }
+        sums
+    };
+    let sums = added(parts(bags).into_par_iter().map(of_part).collect(), |sum, part| {
+        *sum = (sum.0 + part.0, sum.1 + part.1);
+    });
+    let n_rows = bags.n_members() as f64;
+    let variances =
+        |(total, squares)| Variances { between: squares - total * total / n_rows, within: total - squares };
+    sums.into_iter().map(variances).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bags::{Noise, Partition};
+    use ndarray::Array2;
+
+    /// Sums over rows, feature by feature, are the oracle; one thread and many give the same bytes.
+    #[test]
+    fn variances_equal_plain_sums() {
+        let n_rows = 900;
+        let dense = Array2::from_shape_fn((n_rows, 3), |(row, column)| {
+            [1e4, 0.0, -3.0][column] + ((row * 3 + column) as f32 * 0.7).sin()
+        });
+        let ids = Array2::from_shape_fn((n_rows, 2), |(row, field)| {
+            u32::try_from((row * row + field) % 5).unwrap()
+        });
+        let rows = Rows::new(dense, ids, vec![5, 6]).unwrap();
+        let bag_of_row: Vec<u32> = (0..900).map(|row| (row * 7 % 900) / 6).collect();
+        let partition = Partition::from_bag_of_row(&bag_of_row, 150).unwrap();
+        let bags = Bags::binary(partition, &[1.0; 150], Noise::None).unwrap();
+        let all = rows.batch(0..n_rows);
+        let found = |n_threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            pool.install(|| uneven_features(&rows, &bags, 2.0).unwrap())
+        };
+        assert_eq!(found(1), found(3));
+        let found = found(2);
+        assert_eq!(found.len(), 3 + 3 + 3);
+        for uneven in found {
+            let value = |row: u32| match uneven.feature {
+                Feature::Dense(column) => f64::from(all.dense[[row as usize, column]]),
+                Feature::Category { field, category } => {
+                    f64::from(u8::from(all.categories[[row as usize, field]] == category))
+                }
+            };
+            let mean = (0..900).map(value).sum::<f64>() / 900.0;
+            let (mut between, mut within) = (0.0, 0.0);
+            for bag in 0..150 {
+                let members = bags.members(bag);
+                let of_bag = members.iter().map(|&row| value(row)).sum::<f64>() / 6.0;
+                between += 6.0 * (of_bag - mean).powi(2);
+                within += members.iter().map(|&row| (value(row) - of_bag).powi(2)).sum::<f64>();
+            }
+            let expected = (between / 149.0) / (within / 750.0);
+            assert!((uneven.ratio / expected - 1.0).abs() < 1e-9, "{uneven:?} {expected}");
+        }
+    }
 }

@@ -40,6 +40,36 @@ fn logistic_losses_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32]) -> 
     sums.iter().sum()
 }
 
+/// The same of scores and slopes in `f64`.
+pub(crate) fn logistic_scores(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -> f64 {
+    vectorised(
+        #[inline(always)]
+        || logistic_scores_loop(scores, targets, slopes),
+    )
+}
+
+#[inline(always)]
+fn logistic_scores_loop(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -> f64 {
+    let mut sums = [0.0_f64; LANES];
+    let (score_tiles, last_scores) = scores.as_chunks::<LANES>();
+    let (target_tiles, last_targets) = targets.as_chunks::<LANES>();
+    let (slope_tiles, last_slopes) = slopes.as_chunks_mut::<LANES>();
+    for ((scores, targets), slopes) in score_tiles.iter().zip(target_tiles).zip(slope_tiles) {
+        for lane in 0..LANES {
+            let (loss, slope) = logistic_of(scores[lane], f64::from(targets[lane]));
+            sums[lane] += loss;
+            slopes[lane] = slope;
+        }
+    }
+    for (lane, ((score, target), slope)) in last_scores.iter().zip(last_targets).zip(last_slopes).enumerate()
+    {
+        let loss;
+        (loss, *slope) = logistic_of(*score, f64::from(*target));
+        sums[lane] += loss;
+    }
+    sums.iter().sum()
+}
+
 /// The same for many tasks, one a column of three matrices by rows: losses are added to those of each column. Where the
 /// target is NaN, the row is left out: it adds no loss and its slope is 0.
 pub(crate) fn logistic_columns(scores: &[f32], targets: &[f32], slopes: &mut [f32], losses: &mut [f64]) {
@@ -66,12 +96,17 @@ fn logistic_columns_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32], lo
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "slopes are stored as f32")]
 fn logistic(score: f32, target: f32) -> (f64, f32) {
-    let (f, target) = (f64::from(score), f64::from(target));
+    let (loss, slope) = logistic_of(f64::from(score), f64::from(target));
+    (loss, slope as f32)
+}
+
+#[inline(always)]
+fn logistic_of(f: f64, target: f64) -> (f64, f64) {
     let small = exp_of_negative(-f.abs());
     let above = if f > 0.0 { f } else { 0.0 };
     let numerator = if f < 0.0 { small } else { 1.0 };
     let loss = above + log_of_one_and(small) - target * f;
-    (loss, (numerator / (1.0 + small) - target) as f32)
+    (loss, numerator / (1.0 + small) - target)
 }
 
 /// e^x for x ≤ 0: 2^n·e^r with |r| ≤ ln 2/2, and e^r by its series. Below −708 it is as good as 0.
@@ -143,6 +178,38 @@ mod tests {
             prop_assert!(expected.equals_within(5e-14, f64::from_bits(loss)));
             for arch in every_arch() {
                 prop_assert_eq!(of(arch), (loss, slopes.clone()));
+            }
+        }
+    }
+
+    proptest! {
+        /// In `f64` too.
+        #[test]
+        fn equals_the_loss_of_single_scores_in_f64(
+            cases in prop::collection::vec((-1e5_f64..1e5, -9.0_f32..9.0, 0_u8..3), 0..70),
+        ) {
+            let scores: Vec<f64> = cases.iter().map(|(score, _, size)| score / [1.0, 1e3, 1e5][*size as usize]).collect();
+            let targets: Vec<f32> = cases.iter().map(|case| case.1).collect();
+            let (mut expected, mut size) = (0.0, 1.0);
+            let mut slopes_expected = Vec::new();
+            for (&f, &target) in scores.iter().zip(&targets) {
+                expected += softplus(f) - f64::from(target) * f;
+                size += f.abs() * 9.0;
+                slopes_expected.push(sigmoid(f) - f64::from(target));
+            }
+            let mut bytes = None;
+            for arch in every_arch() {
+                let mut slopes = vec![f64::NAN; scores.len()];
+                let loss = arch.dispatch(
+                    #[inline(always)]
+                    || logistic_scores_loop(&scores, &targets, &mut slopes),
+                );
+                prop_assert!((loss - expected).abs() <= 1e-13 * size);
+                for (slope, expected) in slopes.iter().zip(&slopes_expected) {
+                    prop_assert!((slope - expected).abs() < 1e-14);
+                }
+                let of_arch = (loss.to_bits(), slopes);
+                prop_assert!(bytes.get_or_insert_with(|| of_arch.clone()) == &of_arch);
             }
         }
     }

@@ -1,26 +1,35 @@
 //! About how an objective of a linear model bends: what L-BFGS starts from, instead of finding it out step by step.
 //!
 //! The Hessian of the mean loss is Σ_j h_j x_j x_j'/N, with x_j a row and a constant for the intercept, and h_j the loss's second
-//! derivative. Here h is the same for all rows, and the sum is over as many of them as pay. So
-//! M = h X'X/m + l2 is factored once. Features that differ in scale, or go together as pixels do, then cost no more steps than
-//! others.
+//! derivative. Here h is the same for all rows, and the sum is over as many of them as pay. Features that differ in scale, or go
+//! together as pixels do, then cost no more steps than others.
+//!
+//! Dense features, the intercept and the most frequent categories go together, and M = h X'X/m + l2 of them is factored once.
+//! Other categories are each taken alone, h·n/N + l2 for one in n of N rows: most pairs of them never meet, but what is
+//! frequent meets everything. On a log with 26 columns of text, steps are a fifth to a half of those without M, the more so the
+//! weaker the penalty; with each category taken alone they are hardly fewer.
 
 use super::Objective;
+use super::objective::NOT_NUMBERED;
 use crate::kernel::{Onto, factorise, product, solve};
 use crate::link::Link;
 use ndarray::{Array2, s};
+use rayon::prelude::*;
 
 /// The approximate Hessian, ready to divide by.
 pub(crate) struct Curvature {
     n_dense: usize,
     n_scores: usize,
-    /// The Cholesky factor of M for weights and intercept of a score, by rows.
+    /// The Cholesky factor of M for weights, intercept and frequent categories of a score, by rows.
     factor: Array2<f64>,
+    /// The places of frequent categories, ascending.
+    frequent: Vec<usize>,
+    /// What the derivative of a category in each place is multiplied with, if it is taken alone.
+    alone: Vec<f64>,
 }
 
 impl Curvature {
-    /// Of objectives with no more dense features than it would pay for, and without categories: those of a field go together with
-    /// the intercept, and what is known of each alone does not help.
+    /// Of objectives with no more dense features than it would pay for.
     pub(crate) fn of(objective: &Objective) -> Option<Self> {
         const MOST_FEATURES: usize = 1024;
         /// Rows that are looked at, for each feature, at least.
@@ -29,53 +38,119 @@ impl Curvature {
         const LITTLE: usize = 4_000_000_000;
         /// Rows that are looked at together.
         const CHUNK: usize = 2048;
-        let (n_dense, n_scores) = objective.model.weights().dim();
-        if n_dense > MOST_FEATURES || objective.rows.n_fields() > 0 {
+        let data = &objective.data;
+        let (n_dense, n_scores, n_rows) = (data.rows.n_dense(), data.n_scores, data.members.len());
+        if n_dense > MOST_FEATURES {
             return None;
         }
-        let bend = match objective.loss.link() {
-            Link::Logit => {
-                let p = 1.0 / objective.targets.ncols().max(2) as f64;
-                p * (1.0 - p)
-            }
+        let bend = match data.loss.link() {
+            Link::Logit => bend_of_logit(&data.mean_targets()),
             _ => 2.0,
         };
+        let counts: Vec<u32> =
+            objective.fields.lines(data.rows.cardinalities()).map(|(_, count)| count).collect();
+        let of_data = |count: u32| bend * f64::from(count) / n_rows as f64;
+        let frequent = most_frequent(&counts, n_rows, |count| of_data(count) > data.l2);
+        let alone = counts.iter().map(|&count| 1.0 / (of_data(count) + data.l2)).collect();
+        let mut number_of = vec![NOT_NUMBERED; counts.len()];
+        (0..).zip(&frequent).for_each(|(number, &place)| number_of[place] = number);
+
+        let n_features = n_dense + 1 + frequent.len();
         // All rows if that is little work, so that their order is nothing; else some, evenly spread.
-        let enough = (ROWS_A_FEATURE * (n_dense + 1)).max(LITTLE / (n_dense + 1).pow(2));
-        let every = objective.members.len().div_ceil(enough);
-        let members: Vec<u32> = objective.members.iter().copied().step_by(every).collect();
-        let share = bend / members.len() as f64;
-        let mut matrix = Array2::<f64>::zeros((n_dense + 1, n_dense + 1));
-        let mut buffer = objective.rows.buffer(CHUNK);
-        let mut with_constant = Array2::<f32>::ones((CHUNK, n_dense + 1));
+        let enough = (ROWS_A_FEATURE * n_features).max(LITTLE / n_features.pow(2));
+        let every = n_rows.div_ceil(enough);
+        let places: Vec<usize> = (0..n_rows).step_by(every).collect();
+        let share = bend / places.len() as f64;
+        let mut matrix = Array2::<f64>::zeros((n_features, n_features));
+        let mut buffer = data.rows.buffer(CHUNK);
+        let mut features = Array2::<f32>::ones((CHUNK, n_features));
         let mut gram = Array2::<f32>::zeros(matrix.dim());
-        for members in members.chunks(CHUNK) {
-            let batch = objective.rows.gather(members, &mut buffer);
-            let mut with_constant = with_constant.slice_mut(s![..members.len(), ..]);
-            with_constant.slice_mut(s![.., ..n_dense]).assign(&batch.dense);
-            product(with_constant.t(), with_constant.view(), Onto::Overwrite, gram.view_mut());
+        for places in places.chunks(CHUNK) {
+            let members: Vec<u32> = places.iter().map(|&place| data.members[place]).collect();
+            let batch = data.rows.gather(&members, &mut buffer);
+            let mut features = features.slice_mut(s![..places.len(), ..]);
+            features.slice_mut(s![.., ..n_dense]).assign(&batch.dense);
+            features.slice_mut(s![.., n_dense + 1..]).fill(0.0);
+            if !frequent.is_empty() {
+                for (mut features, &place) in features.rows_mut().into_iter().zip(places) {
+                    let set = |number| features[n_dense + 1 + number] = 1.0;
+                    objective.fields.numbered(&number_of, place, set);
+                }
+            }
+            product(features.t(), features.view(), Onto::Overwrite, gram.view_mut());
             matrix.zip_mut_with(&gram, |sum, &value| *sum += share * f64::from(value));
         }
         // Features that are nothing but others' sums leave a zero, or what rounding makes of it, to divide by.
-        let ridge = 1e-6 * matrix.diag().sum() / (n_dense + 1) as f64 + f64::MIN_POSITIVE;
+        let ridge = 1e-6 * matrix.diag().sum() / n_features as f64 + f64::MIN_POSITIVE;
         for (place, value) in matrix.diag_mut().iter_mut().enumerate() {
-            *value += ridge + if place < n_dense { objective.l2 } else { 0.0 };
+            *value += ridge + if place == n_dense { 0.0 } else { data.l2 };
         }
         factorise(&mut matrix, ridge);
-        Some(Self { n_dense, n_scores, factor: matrix })
+        Some(Self { n_dense, n_scores, factor: matrix, frequent, alone })
     }
 
     /// M⁻¹ times a vector that is laid out as the parameters are.
     pub(crate) fn divide(&self, vector: &mut [f64]) {
+        /// Categories that one thread works on at a time.
+        const CHUNK: usize = 1 << 14;
         let (n_dense, n_scores) = (self.n_dense, self.n_scores);
-        let mut of_score = vec![0.0; n_dense + 1];
-        for score in 0..n_scores {
-            let places = || (score..(n_dense + 1) * n_scores).step_by(n_scores);
-            of_score.iter_mut().zip(places()).for_each(|(value, place)| *value = vector[place]);
-            solve(&self.factor, &mut of_score);
-            of_score.iter().zip(places()).for_each(|(value, place)| vector[place] = *value);
+        let n_before = n_dense + 1;
+        let place = |feature: usize| match feature.checked_sub(n_before) {
+            None => feature,
+            Some(number) => n_before + self.frequent[number],
+        };
+        let n_features = n_before + self.frequent.len();
+        let mut together = Array2::<f64>::zeros((n_scores, n_features));
+        for (score, mut of_score) in together.rows_mut().into_iter().enumerate() {
+            for (feature, value) in of_score.iter_mut().enumerate() {
+                *value = vector[place(feature) * n_scores + score];
+            }
+            solve(&self.factor, of_score.as_slice_mut().expect("a line of a matrix by rows"));
+        }
+        let divide = |(vector, factors): (&mut [f64], &[f64])| {
+            for (values, factor) in vector.chunks_exact_mut(n_scores).zip(factors) {
+                for value in values {
+                    *value *= factor;
+                }
+            }
+        };
+        let categories = &mut vector[n_before * n_scores..];
+        if self.alone.len() <= CHUNK {
+            divide((categories, &self.alone));
+        } else {
+            let chunks = categories.par_chunks_mut(CHUNK * n_scores);
+            chunks.zip(self.alone.par_chunks(CHUNK)).for_each(divide);
+        }
+        for ((score, feature), value) in together.indexed_iter() {
+            vector[place(feature) * n_scores + score] = *value;
         }
     }
+}
+
+/// The second derivative of cross-entropy where every row has the mean target, which is no further from 0 and 1 than rows' own
+/// predictions are likely to be.
+fn bend_of_logit(means: &[f64]) -> f64 {
+    let bends = means.iter().map(|mean| {
+        let mean = mean.clamp(0.02, 0.98);
+        mean * (1.0 - mean)
+    });
+    bends.sum::<f64>() / means.len() as f64
+}
+
+/// The places of categories that are in many rows, ascending, as far as data outweigh the penalty there.
+fn most_frequent(counts: &[u32], n_rows: usize, outweighs: impl Fn(u32) -> bool) -> Vec<usize> {
+    const MOST: usize = 512;
+    /// Of so many rows a frequent category is in one, at least.
+    const ONE_IN: usize = 2000;
+    let is_frequent = |&place: &usize| {
+        let count = counts[place];
+        count as usize * ONE_IN >= n_rows && count > 1 && outweighs(count)
+    };
+    let mut places: Vec<usize> = (0..counts.len()).filter(is_frequent).collect();
+    places.sort_by_key(|&place| std::cmp::Reverse(counts[place]));
+    places.truncate(MOST);
+    places.sort_unstable();
+    places
 }
 
 #[cfg(test)]
@@ -95,14 +170,8 @@ mod tests {
             let model = LinearModel::for_rows(&rows, n_classes).unwrap();
             let targets =
                 Array2::from_shape_fn((30, model.n_scores()), |(row, c)| ((row + 7 * c) as f32).cos());
-            let objective = Objective {
-                model: &model,
-                rows: &rows,
-                members: (0..30).collect(),
-                targets: targets.view(),
-                loss: name.training().unwrap(),
-                l2: 0.1,
-            };
+            let loss = name.training().unwrap();
+            let mut objective = Objective::new(&model, &rows, (0..30).collect(), targets.view(), loss, 0.1);
             let curvature = Curvature::of(&objective).unwrap();
             let mut point = objective.start();
             let mut gradient = vec![0.0; point.len()];

@@ -77,6 +77,18 @@ impl LinearModel {
         &self.fields.cardinalities
     }
 
+    /// The parameters as one vector, block after block.
+    pub(crate) fn as_vector(&self) -> Vec<f64> {
+        self.parameters.0.iter().flat_map(|block| block.values.iter().copied().map(f64::from)).collect()
+    }
+
+    /// Takes the parameters from one vector, block after block.
+    #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
+    pub(crate) fn set_parameters(&mut self, point: &[f64]) {
+        let parameters = self.parameters.0.iter_mut().flat_map(|block| block.values.iter_mut());
+        parameters.zip(point).for_each(|(parameter, value)| *parameter = *value as f32);
+    }
+
     /// The lines of the block of categories that a row uses.
     pub(crate) fn lines<'b>(&'b self, ids: ArrayView1<'b, u32>) -> impl Iterator<Item = u32> + 'b {
         self.fields.lines(ids)

@@ -1,154 +1,309 @@
 //! What L-BFGS brings down: the mean corrected loss of a linear model plus l2/2·‖w‖², as a function of one vector.
 //!
-//! In `f64` throughout, so that the optimum is found to more digits than the model's `f32` weights can hold. Rows are
-//! worked on in chunks of a fixed size, whose contributions are added in order: the bytes of the result do not depend
-//! on the number of threads.
+//! In `f64` throughout, so that the optimum is found to more digits than the model's `f32` weights can hold. The vector holds
+//! the weights of dense features, the intercepts, and the weights of the categories that occur in the rows at hand: the others
+//! have no gradient, and with a penalty their best weight is 0.
+//!
+//! An evaluation goes over the rows once, for scores, slopes of the loss and the gradient of dense weights, and then over the
+//! slopes for the gradient of categories. Rows are worked on in parts, whose number depends on the data alone and whose
+//! contributions are added in order: the bytes of the result do not depend on the number of threads. What an evaluation needs is
+//! allocated once.
 
-use super::{LinearModel, Model};
+mod fields;
+
+use super::{LinearModel, Model, linear};
 use crate::kernel::{Onto, add_dots, add_weighed_lines, product};
+use crate::link::Link;
 use crate::loss::TrainingLoss;
-use crate::rows::Rows;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+use crate::rows::{RowBuffer, Rows};
+use fields::FieldColumns;
+pub(crate) use fields::NOT_NUMBERED;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 
-/// Rows in a chunk.
-const CHUNK: usize = 512;
-/// Chunks that are worked on before their gradients are added up: what bounds the memory of a large table.
-const CHUNKS_AT_ONCE: usize = 16;
-
-/// The mean corrected loss of the members under a linear model whose parameters are one vector, block after block.
+/// The mean corrected loss of the members under a linear model whose parameters are one vector.
 pub(crate) struct Objective<'o, 'r> {
-    pub(crate) model: &'o LinearModel,
-    pub(crate) rows: &'o Rows<'r>,
-    pub(crate) members: Vec<u32>,
-    pub(crate) targets: ArrayView2<'o, f32>,
-    pub(crate) loss: &'o dyn TrainingLoss,
-    pub(crate) l2: f64,
+    pub(super) data: Data<'o, 'r>,
+    pub(super) fields: FieldColumns,
+    /// The vector at the model's parameters.
+    start: Vec<f64>,
+    /// The derivative of the loss in the scores, a line a member.
+    slopes: Vec<f64>,
+    members_a_part: usize,
+    parts: Vec<Part>,
 }
 
-impl Objective<'_, '_> {
-    /// The model's parameters as they are.
+/// What does not change from evaluation to evaluation.
+pub(super) struct Data<'o, 'r> {
+    pub(super) rows: &'o Rows<'r>,
+    pub(super) members: Vec<u32>,
+    pub(super) targets: ArrayView2<'o, f32>,
+    pub(super) loss: &'o dyn TrainingLoss,
+    pub(super) l2: f64,
+    pub(super) n_scores: usize,
+}
+
+/// What a part of the members comes to, and what is needed on the way.
+struct Part {
+    loss: f64,
+    /// Of dense weights and intercepts.
+    gradient: Vec<f64>,
+    space: Space,
+}
+
+/// Scratch for a stretch of rows.
+#[derive(Default)]
+struct Space {
+    scores: Vec<f64>,
+    targets: Vec<f32>,
+    buffer: RowBuffer,
+    /// Dense features in `f64`, where matrix products need them.
+    dense: Array2<f64>,
+}
+
+impl<'o, 'r> Objective<'o, 'r> {
+    /// Of a model's loss on the members, towards targets that all rows have.
+    pub(crate) fn new(
+        model: &LinearModel,
+        rows: &'o Rows<'r>,
+        members: Vec<u32>,
+        targets: ArrayView2<'o, f32>,
+        loss: &'o dyn TrainingLoss,
+        l2: f64,
+    ) -> Self {
+        /// Members of a part, at least.
+        const FEWEST: usize = 512;
+        /// Parts, at most: enough for the threads of a machine.
+        const MOST_PARTS: usize = 64;
+        /// Numbers that the gradients of all parts may have, if there is more than one.
+        const MOST_NUMBERS: usize = 1 << 23;
+        let n_scores = model.n_scores();
+        let n_dense_numbers = (rows.n_dense() + 1) * n_scores;
+        let most_parts = (MOST_NUMBERS / n_dense_numbers).clamp(1, MOST_PARTS);
+        let members_a_part = members.len().div_ceil(most_parts).max(FEWEST);
+        let n_parts = members.len().div_ceil(members_a_part);
+        let part = || Part { loss: 0.0, gradient: vec![0.0; n_dense_numbers], space: Space::default() };
+        let parts = (0..n_parts).map(|_| part()).collect();
+        let categories = rows.batch(0..rows.n_rows()).categories;
+        let fields = FieldColumns::new(categories, rows.cardinalities(), &members, n_scores);
+        let slopes = vec![0.0; members.len() * n_scores];
+        let data = Data { rows, members, targets, loss, l2, n_scores };
+        let start = data.start(model, &fields);
+        Self { data, fields, start, slopes, members_a_part, parts }
+    }
+
+    /// Where the model is. A model of zeros starts with the intercepts that are best alone.
     pub(crate) fn start(&self) -> Vec<f64> {
-        self.model.as_vector()
+        self.start.clone()
+    }
+
+    /// Gives a model the parameters of a point.
+    #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
+    pub(crate) fn write_to(&self, point: &[f64], model: &mut LinearModel) {
+        let n_dense = self.data.rows.n_dense();
+        let (weights, intercept, table) = cut(point, n_dense, self.data.n_scores);
+        let blocks = &mut model.parameters_mut().0;
+        for (block, values) in [(linear::WEIGHTS, weights), (linear::INTERCEPT, intercept)] {
+            let to = blocks[block].values.iter_mut();
+            to.zip(values).for_each(|(to, value)| *to = *value as f32);
+        }
+        let categories = &mut blocks[linear::CATEGORIES].values;
+        if self.data.l2 > 0.0 {
+            categories.fill(0.0);
+        }
+        let lines = self.fields.lines(self.data.rows.cardinalities());
+        for ((line, _), values) in lines.zip(table.chunks_exact(self.data.n_scores)) {
+            let to = categories.row_mut(line as usize);
+            to.into_iter().zip(values).for_each(|(to, value)| *to = *value as f32);
+        }
     }
 
     /// The objective at a point, and its gradient.
-    pub(crate) fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        gradient.fill(0.0);
-        let mut sum = 0.0;
-        for members in self.members.chunks(CHUNK * CHUNKS_AT_ONCE) {
-            let parts: Vec<(f64, Vec<f64>)> =
-                members.par_chunks(CHUNK).map(|members| self.chunk(members, point)).collect();
-            for (loss, part) in parts {
-                sum += loss;
-                gradient.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-            }
+    pub(crate) fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let Self { data, fields, slopes, members_a_part, parts, .. } = self;
+        let (n_dense, n_scores) = (data.rows.n_dense(), data.n_scores);
+        let stretches = slopes.par_chunks_mut(*members_a_part * n_scores).enumerate();
+        parts.par_iter_mut().zip(stretches).for_each(|(part, (place, slopes))| {
+            part.run(data, fields, place * *members_a_part, point, slopes);
+        });
+        let (of_dense, of_table) = gradient.split_at_mut((n_dense + 1) * n_scores);
+        of_dense.fill(0.0);
+        let mut loss = 0.0;
+        for part in parts {
+            loss += part.loss;
+            of_dense.iter_mut().zip(&part.gradient).for_each(|(sum, part)| *sum += part);
         }
-        let n_rows = self.members.len() as f64;
-        let mut value = sum / n_rows;
-        let mut start = 0;
-        for block in &self.model.parameters().0 {
-            let end = start + block.values.len();
-            let l2 = if block.decays { self.l2 } else { 0.0 };
-            for (gradient, weight) in gradient[start..end].iter_mut().zip(&point[start..end]) {
-                *gradient = *gradient / n_rows + l2 * weight;
-                value += 0.5 * l2 * weight * weight;
-            }
-            start = end;
-        }
-        value
-    }
+        fields.gradient(slopes, n_scores, of_table);
 
-    /// The sum of the losses of a few rows, and its gradient.
-    fn chunk(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
-        match self.model.n_scores() {
-            1 => self.chunk_of_one_score(members, point),
-            _ => self.chunk_by_products(members, point),
-        }
-    }
-
-    /// The same of any model.
-    fn chunk_by_products(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
-        let (n_dense, n_scores) = self.model.weights().dim();
+        let n_rows = data.members.len() as f64;
+        let (of_weights, of_intercept) = of_dense.split_at_mut(n_dense * n_scores);
         let (weights, intercept, table) = cut(point, n_dense, n_scores);
-        let mut buffer = self.rows.buffer(members.len());
-        let batch = self.rows.gather(members, &mut buffer);
-        let dense = batch.dense.mapv(f64::from);
-        let matrix = |values| ArrayView2::from_shape((n_dense, n_scores), values).expect("cut to this shape");
+        loss / n_rows
+            + add_penalty(data.l2, weights, n_rows, of_weights)
+            + add_penalty(0.0, intercept, n_rows, of_intercept)
+            + add_penalty(data.l2, table, n_rows, of_table)
+    }
+}
 
-        let mut scores = Array2::from_shape_fn((members.len(), n_scores), |(_, column)| intercept[column]);
-        product(dense.view(), matrix(weights), Onto::Add, scores.view_mut());
-        for (mut scores, ids) in scores.rows_mut().into_iter().zip(batch.categories.rows()) {
-            for line in self.model.lines(ids) {
-                let of_line = &table[line as usize * n_scores..][..n_scores];
-                scores.iter_mut().zip(of_line).for_each(|(score, weight)| *score += weight);
-            }
+/// Makes sums over so many rows means, and adds the gradient of l2/2·‖w‖², which is returned.
+fn add_penalty(l2: f64, weights: &[f64], n_rows: f64, gradient: &mut [f64]) -> f64 {
+    /// Weights that one thread works on at a time.
+    const CHUNK: usize = 1 << 15;
+    let of_chunk = |(weights, gradient): (&[f64], &mut [f64])| {
+        let mut squares = 0.0;
+        for (weight, gradient) in weights.iter().zip(gradient) {
+            *gradient = *gradient / n_rows + l2 * weight;
+            squares += weight * weight;
         }
+        squares
+    };
+    let squares: f64 = if weights.len() <= CHUNK {
+        of_chunk((weights, gradient))
+    } else {
+        let chunks = weights.par_chunks(CHUNK).zip(gradient.par_chunks_mut(CHUNK));
+        chunks.map(of_chunk).collect::<Vec<f64>>().iter().sum()
+    };
+    0.5 * l2 * squares
+}
 
-        let mut sum = 0.0;
-        let mut dscores = Array2::zeros(scores.dim());
-        let mut targets = vec![0.0; n_scores];
-        for ((&row, scores), mut dscores) in members.iter().zip(scores.rows()).zip(dscores.rows_mut()) {
-            for (target, stored) in targets.iter_mut().zip(self.targets.row(row as usize)) {
-                *target = f64::from(*stored);
-            }
-            let lines = "lines of a matrix by rows are contiguous";
-            sum += self.loss.corrected(
-                scores.to_slice().expect(lines),
-                &targets,
-                dscores.as_slice_mut().expect(lines),
-            );
+impl Data<'_, '_> {
+    fn start(&self, model: &LinearModel, fields: &FieldColumns) -> Vec<f64> {
+        let blocks = &model.parameters().0;
+        let mut start: Vec<f64> = Vec::new();
+        for block in [linear::WEIGHTS, linear::INTERCEPT] {
+            start.extend(blocks[block].values.iter().copied().map(f64::from));
         }
-
-        let mut gradient = vec![0.0; point.len()];
-        let (weights, rest) = gradient.split_at_mut(n_dense * n_scores);
-        let (intercept, table) = rest.split_at_mut(n_scores);
-        let matrix = ArrayViewMut2::from_shape((n_dense, n_scores), weights).expect("cut to this shape");
-        product(dense.t(), dscores.view(), Onto::Overwrite, matrix);
-        for (dscores, ids) in dscores.rows().into_iter().zip(batch.categories.rows()) {
-            intercept.iter_mut().zip(dscores).for_each(|(sum, dscore)| *sum += dscore);
-            for line in self.model.lines(ids) {
-                let of_line = &mut table[line as usize * n_scores..][..n_scores];
-                of_line.iter_mut().zip(dscores).for_each(|(sum, dscore)| *sum += dscore);
-            }
+        for (line, _) in fields.lines(self.rows.cardinalities()) {
+            start.extend(blocks[linear::CATEGORIES].values.row(line as usize).iter().copied().map(f64::from));
         }
-        (sum, gradient)
+        if start.iter().all(|&parameter| parameter == 0.0) {
+            let intercept = self.rows.n_dense() * self.n_scores;
+            start[intercept..][..self.n_scores].copy_from_slice(&self.best_constants());
+        }
+        start
     }
 
-    /// The same of a model with one score, which needs no matrix product: rows are read once, and stay in the cache until they are added
-    /// to the gradient.
-    fn chunk_of_one_score(&self, members: &[u32], point: &[f64]) -> (f64, Vec<f64>) {
-        /// Rows that are in the cache at a time.
-        const STRETCH: usize = 32;
-        let n_dense = self.rows.n_dense();
-        let (weights, intercept, table) = cut(point, n_dense, 1);
-        let mut buffer = self.rows.buffer(STRETCH);
-        let (mut scores, mut slopes) = ([0.0; STRETCH], [0.0; STRETCH]);
-        let (mut sum, mut gradient) = (0.0, vec![0.0; point.len()]);
-        for members in members.chunks(STRETCH) {
-            let batch = self.rows.at(members, &mut buffer);
-            let dense = batch.dense.to_slice().expect("lines of a stretch are contiguous");
-            let (scores, slopes) = (&mut scores[..members.len()], &mut slopes[..members.len()]);
-            scores.fill(intercept[0]);
-            add_dots(dense, weights, scores);
-            for (score, ids) in scores.iter_mut().zip(batch.categories.rows()) {
-                *score += self.model.lines(ids).map(|line| table[line as usize]).sum::<f64>();
-            }
-            for ((&row, score), slope) in members.iter().zip(&*scores).zip(&mut *slopes) {
-                let target = f64::from(self.targets[[row as usize, 0]]);
-                sum += self.loss.corrected(&[*score], &[target], std::slice::from_mut(slope));
-            }
-            let (of_weights, rest) = gradient.split_at_mut(n_dense);
-            let (of_intercept, of_table) = rest.split_at_mut(1);
-            add_weighed_lines(dense, slopes, of_weights);
-            for (slope, ids) in slopes.iter().zip(batch.categories.rows()) {
-                of_intercept[0] += slope;
-                for line in self.model.lines(ids) {
-                    of_table[line as usize] += slope;
-                }
-            }
+    /// The scores that are best if all rows have the same; zeros where targets have no such.
+    fn best_constants(&self) -> Vec<f64> {
+        let means = self.mean_targets();
+        if self.loss.link() == Link::Identity {
+            return means;
         }
-        (sum, gradient)
+        let log_odds =
+            |share: f64| if self.n_scores == 1 { (share / (1.0 - share)).ln() } else { share.ln() };
+        let constants: Vec<f64> = means.into_iter().map(log_odds).collect();
+        if constants.iter().all(|constant| constant.is_finite()) {
+            constants
+        } else {
+            vec![0.0; self.n_scores]
+        }
+    }
+
+    /// The mean target of each score.
+    pub(super) fn mean_targets(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.n_scores];
+        for &row in &self.members {
+            let targets = self.targets.row(row as usize);
+            sums.iter_mut().zip(targets).for_each(|(sum, target)| *sum += f64::from(*target));
+        }
+        sums.iter().map(|sum| sum / self.members.len() as f64).collect()
+    }
+}
+
+impl Part {
+    /// Loss, slopes and dense gradient of the members from `first` on, as many as there are slopes for.
+    fn run(&mut self, data: &Data, fields: &FieldColumns, first: usize, point: &[f64], slopes: &mut [f64]) {
+        /// Scores that are worked on before the next field's weights are.
+        const SCORES: usize = 16_384;
+        let n_scores = data.n_scores;
+        let (weights, intercept, table) = cut(point, data.rows.n_dense(), n_scores);
+        self.loss = 0.0;
+        self.gradient.fill(0.0);
+        let n_members = (SCORES / n_scores).max(512);
+        for (chunk, slopes) in slopes.chunks_mut(n_members * n_scores).enumerate() {
+            let first = first + chunk * n_members;
+            let mut scores = std::mem::take(&mut self.space.scores);
+            scores.clear();
+            scores.extend(intercept.iter().cycle().take(slopes.len()));
+            fields.add_scores(first, table, n_scores, &mut scores);
+            let members = &data.members[first..first + slopes.len() / n_scores];
+            let work = if n_scores == 1 { Self::one_score } else { Self::by_products };
+            work(self, data, members, weights, &mut scores, slopes);
+            self.space.scores = scores;
+        }
+    }
+
+    /// Adds dense features to scores; from these, the loss and its slopes, which are added to the gradient.
+    fn by_products(
+        &mut self,
+        data: &Data,
+        members: &[u32],
+        weights: &[f64],
+        scores: &mut [f64],
+        slopes: &mut [f64],
+    ) {
+        /// Rows of a matrix product.
+        const STRETCH: usize = 512;
+        let (n_dense, n_scores) = (data.rows.n_dense(), data.n_scores);
+        let Self { loss, gradient, space: Space { buffer, dense, .. } } = self;
+        if dense.nrows() == 0 {
+            (*buffer, *dense) = (data.rows.buffer(STRETCH), Array2::zeros((STRETCH, n_dense)));
+        }
+        let (of_weights, of_intercept) = gradient.split_at_mut(n_dense * n_scores);
+        let by_rows = "lines of a matrix by rows";
+        let weights = ArrayView2::from_shape((n_dense, n_scores), weights).expect(by_rows);
+        let mut of_weights = ArrayViewMut2::from_shape((n_dense, n_scores), of_weights).expect(by_rows);
+        let mut targets = vec![0.0; n_scores];
+        let stretches = scores.chunks_mut(STRETCH * n_scores).zip(slopes.chunks_mut(STRETCH * n_scores));
+        for (members, (scores, slopes)) in members.chunks(STRETCH).zip(stretches) {
+            let shape = (members.len(), n_scores);
+            let mut dense = dense.slice_mut(s![..members.len(), ..]);
+            dense.zip_mut_with(&data.rows.gather(members, buffer).dense, |to, from| *to = f64::from(*from));
+            let matrix = ArrayViewMut2::from_shape(shape, &mut *scores).expect(by_rows);
+            product(dense.view(), weights, Onto::Add, matrix);
+            let lines = scores.chunks_exact(n_scores).zip(slopes.chunks_exact_mut(n_scores));
+            for (&row, (scores, slopes)) in members.iter().zip(lines) {
+                let stored = data.targets.row(row as usize);
+                targets.iter_mut().zip(stored).for_each(|(target, stored)| *target = f64::from(*stored));
+                *loss += data.loss.corrected(scores, &targets, slopes);
+                of_intercept.iter_mut().zip(&*slopes).for_each(|(sum, slope)| *sum += slope);
+            }
+            let slopes = ArrayView2::from_shape(shape, &*slopes).expect(by_rows);
+            product(dense.t(), slopes, Onto::Add, of_weights.view_mut());
+        }
+    }
+
+    /// The same of a model with one score, which needs no matrix product: rows are read once, and stay in the cache until they are
+    /// added to the gradient.
+    fn one_score(
+        &mut self,
+        data: &Data,
+        members: &[u32],
+        weights: &[f64],
+        scores: &mut [f64],
+        slopes: &mut [f64],
+    ) {
+        let n_dense = data.rows.n_dense();
+        // Rows that are in the nearest cache at a time.
+        let stretch = (4096 / n_dense.max(1)).clamp(32, 256);
+        let Self { loss, gradient, space: Space { buffer, targets, .. } } = self;
+        if targets.is_empty() {
+            (*buffer, *targets) = (data.rows.buffer(stretch), vec![0.0; stretch]);
+        }
+        let (of_weights, of_intercept) = gradient.split_at_mut(n_dense);
+        let stretches = scores.chunks_mut(stretch).zip(slopes.chunks_mut(stretch));
+        for (members, (scores, slopes)) in members.chunks(stretch).zip(stretches) {
+            let batch = data.rows.at(members, buffer);
+            let dense = batch.dense.to_slice().expect("lines of a stretch are contiguous");
+            add_dots(dense, weights, scores);
+            let targets = &mut targets[..members.len()];
+            for (target, &row) in targets.iter_mut().zip(members) {
+                *target = data.targets[[row as usize, 0]];
+            }
+            *loss += data.loss.corrected_scores(scores, targets, slopes);
+            add_weighed_lines(dense, slopes, of_weights);
+            of_intercept[0] += slopes.iter().sum::<f64>();
+        }
     }
 }
 
@@ -159,83 +314,5 @@ fn cut(point: &[f64], n_dense: usize, n_scores: usize) -> (&[f64], &[f64], &[f64
     (weights, intercept, table)
 }
 
-impl LinearModel {
-    /// The parameters as one vector, block after block.
-    pub(crate) fn as_vector(&self) -> Vec<f64> {
-        self.parameters().0.iter().flat_map(|block| block.values.iter().copied().map(f64::from)).collect()
-    }
-
-    /// Takes the parameters from one vector, block after block.
-    #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
-    pub(crate) fn set_parameters(&mut self, point: &[f64]) {
-        let parameters = self.parameters_mut().0.iter_mut().flat_map(|block| block.values.iter_mut());
-        parameters.zip(point).for_each(|(parameter, value)| *parameter = *value as f32);
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loss::LossName;
-    use ndarray::array;
-
-    /// Products of matrices are the oracle of sums row by row.
-    #[test]
-    fn one_score_needs_no_products() {
-        let dense =
-            Array2::from_shape_fn((100, 37), |(row, column)| ((row * 37 + column) as f32 * 0.3).sin());
-        let ids = Array2::from_shape_fn((100, 2), |(row, field)| u32::from((row + field) % 3 == 0));
-        let rows = Rows::new(dense, ids, vec![2, 2]).unwrap();
-        let targets = Array2::from_shape_fn((100, 1), |(row, _)| (row as f32).cos() * 3.0);
-        let model = LinearModel::for_rows(&rows, 2).unwrap();
-        let point: Vec<f64> = (0..model.parameters().len()).map(|i| (0.7 * i as f64).sin()).collect();
-        let loss = LossName::Logistic.training().unwrap();
-        let members: Vec<u32> = (0..100).rev().filter(|row| row % 7 != 0).collect();
-        let objective = Objective {
-            model: &model,
-            rows: &rows,
-            members: members.clone(),
-            targets: targets.view(),
-            loss,
-            l2: 0.3,
-        };
-        let (value, gradient) = objective.chunk_of_one_score(&members, &point);
-        let (expected, of_products) = objective.chunk_by_products(&members, &point);
-        assert!((value - expected).abs() < 1e-9, "{value} {expected}");
-        for (slope, expected) in gradient.iter().zip(&of_products) {
-            assert!((slope - expected).abs() < 1e-9, "{slope} {expected}");
-        }
-    }
-
-    #[test]
-    fn the_gradient_equals_finite_differences() {
-        let rows =
-            Rows::new(array![[0.5_f32, -1.0], [2.0, 0.25], [-0.75, 1.5]], array![[0], [1], [1]], vec![2])
-                .unwrap();
-        let targets = array![[0.2_f32, 0.5, 0.3], [2.0, -1.5, 0.5], [1.0, 0.0, 0.0]];
-        let model = LinearModel::for_rows(&rows, 3).unwrap();
-        let point: Vec<f64> = (0..model.parameters().len()).map(|i| (0.7 * i as f64).sin()).collect();
-        for name in [LossName::Softmax, LossName::Squared] {
-            let loss = name.training().unwrap();
-            let objective = Objective {
-                model: &model,
-                rows: &rows,
-                members: vec![0, 2, 1],
-                targets: targets.view(),
-                loss,
-                l2: 0.3,
-            };
-            let mut gradient = vec![0.0; point.len()];
-            objective.value(&point, &mut gradient);
-            for place in 0..point.len() {
-                let shifted = |step: f64| {
-                    let mut point = point.clone();
-                    point[place] += step;
-                    objective.value(&point, &mut vec![0.0; point.len()])
-                };
-                let difference = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
-                assert!((difference - gradient[place]).abs() < 1e-8, "{name:?} at {place}");
-            }
-        }
-    }
-}
+mod tests;

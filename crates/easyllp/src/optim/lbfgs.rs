@@ -4,8 +4,8 @@
 //! that own it.
 
 use super::check_setting;
+use super::vector::{Spare, add_scaled, dot, largest, scale, scaled, step, subtract};
 use crate::error::{Error, Result};
-use crate::kernel::{add_scaled, dot};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -64,61 +64,75 @@ struct Place {
     gradient: Vec<f64>,
 }
 
+/// A step taken, for a caller that watches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Taken {
+    /// Counted from 1.
+    pub(crate) iteration: usize,
+    /// The function's value there.
+    pub(crate) value: f64,
+    /// About how many more it will be, if the gradient goes on falling as it did.
+    pub(crate) left: Option<usize>,
+}
+
 /// Divides a vector by a Hessian.
 pub(crate) type Divide<'d> = &'d dyn Fn(&mut [f64]);
 
 /// Minimises a smooth function from `point`, which ends as the best point found.
 ///
-/// `function` writes the gradient and returns the value; `watch` sees each iteration's number and value. `divide` divides a vector by
+/// `function` writes the gradient and returns the value; `watch` sees each step taken. `divide` divides a vector by
 /// the Hessian as far as that is known beforehand, if it is.
 pub(crate) fn minimise(
     settings: &Lbfgs,
     point: &mut Vec<f64>,
     mut function: impl FnMut(&[f64], &mut [f64]) -> f64,
     divide: Option<Divide>,
-    mut watch: impl FnMut(usize, f64) -> ControlFlow<()>,
+    mut watch: impl FnMut(Taken) -> ControlFlow<()>,
 ) -> End {
-    let mut at = |point: Vec<f64>| {
-        let mut gradient = vec![0.0; point.len()];
-        let value = function(&point, &mut gradient);
-        Place { point, value, gradient }
-    };
-    let mut here = at(std::mem::take(point));
+    let mut spare = Spare::new(point.len());
+    let mut here = Place { point: std::mem::take(point), value: 0.0, gradient: spare.take() };
+    here.value = function(&here.point, &mut here.gradient);
+    let first_slope = largest(&here.gradient);
     let mut past: VecDeque<Pair> = VecDeque::new();
+    let mut direction = spare.take();
     let mut end = if here.value.is_finite() { End::Iterations } else { End::Unbounded };
     for iteration in 1..=settings.max_iterations {
         if end != End::Iterations {
             break;
         }
         if largest(&here.gradient) <= settings.tolerance
-            && is_near(&here.gradient, settings.tolerance, divide)
+            && is_near(&here.gradient, settings.tolerance, divide, &mut direction)
         {
             end = End::Converged;
             break;
         }
-        let mut direction = descent(&here.gradient, &past, divide);
+        descent(&here.gradient, &past, divide, &mut direction);
         if dot(&direction, &here.gradient) >= 0.0 {
-            past.clear();
-            direction = descent(&here.gradient, &past, divide);
+            forget(&mut past, &mut spare);
+            descent(&here.gradient, &past, divide, &mut direction);
         }
         // Without a past and without a Hessian the direction has no length of its own: begin with a step of one.
         let has_length = !past.is_empty() || divide.is_some();
         let first = if has_length { 1.0 } else { 1.0 / dot(&direction, &direction).sqrt().max(1e-300) };
-        match line_search(&here, &direction, first, &mut at) {
+        match line_search(&here, &direction, first, &mut function, &mut spare) {
             Ok(next) => {
-                if let Some(pair) = Pair::between(&here, &next, divide) {
-                    if past.len() == settings.memory {
-                        past.pop_front();
-                    }
+                if let Some(pair) = Pair::between(&here, &next, divide, &mut spare) {
                     past.push_back(pair);
                 }
-                here = next;
-                if watch(iteration, here.value).is_break() {
+                if past.len() > settings.memory
+                    && let Some(oldest) = past.pop_front()
+                {
+                    spare.give([oldest.step, oldest.change]);
+                }
+                let before = std::mem::replace(&mut here, next);
+                spare.give([before.point, before.gradient]);
+                let left = left(settings, iteration, first_slope, largest(&here.gradient));
+                if watch(Taken { iteration, value: here.value, left }).is_break() {
                     end = End::Caller;
                 }
             }
             // A stale past may point nowhere; only when the plain gradient fails too is the end reached.
-            Err(End::Flat) if !past.is_empty() => past.clear(),
+            Err(End::Flat) if !past.is_empty() => forget(&mut past, &mut spare),
             Err(other) => end = other,
         }
     }
@@ -126,13 +140,22 @@ pub(crate) fn minimise(
     end
 }
 
+/// About how many iterations are left after so many, which brought the largest entry of the gradient from `first` to `now`: it falls
+/// by about the same factor in each.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rough number, at least 0")]
+fn left(settings: &Lbfgs, iteration: usize, first: f64, now: f64) -> Option<usize> {
+    let (done, to_do) = ((first / now).ln(), (now / settings.tolerance).ln().max(0.0));
+    let left = iteration as f64 * to_do / done;
+    (done > 0.0 && left.is_finite()).then(|| (left.ceil() as usize).min(settings.max_iterations - iteration))
+}
+
 /// Whether no parameter is further from the optimum than ten times the tolerance, as far as the Hessian is known: where a function
 /// hardly bends, a small gradient alone says little.
-fn is_near(gradient: &[f64], tolerance: f64, divide: Option<Divide>) -> bool {
+fn is_near(gradient: &[f64], tolerance: f64, divide: Option<Divide>, scratch: &mut [f64]) -> bool {
     divide.is_none_or(|divide| {
-        let mut step = gradient.to_vec();
-        divide(&mut step);
-        largest(&step) <= 10.0 * tolerance
+        scratch.copy_from_slice(gradient);
+        divide(scratch);
+        largest(scratch) <= 10.0 * tolerance
     })
 }
 
@@ -146,42 +169,52 @@ struct Pair {
 }
 
 impl Pair {
-    fn between(from: &Place, to: &Place, divide: Option<Divide>) -> Option<Self> {
-        let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
-        let step = difference(&to.point, &from.point);
-        let change = difference(&to.gradient, &from.gradient);
-        let curvature = dot(&step, &change);
-        let mut divided = change.clone();
-        if let Some(divide) = divide {
-            divide(&mut divided);
+    fn between(from: &Place, to: &Place, divide: Option<Divide>, spare: &mut Spare) -> Option<Self> {
+        let (mut step, mut change) = (spare.take(), spare.take());
+        subtract(&mut step, &to.point, &from.point);
+        subtract(&mut change, &to.gradient, &from.gradient);
+        let (curvature, squared) = (dot(&step, &change), dot(&change, &change));
+        // What is no number is not above anything, either.
+        if curvature > 1e-14 * squared {
+            let divided = divide.map_or(squared, |divide| {
+                let mut divided = spare.take();
+                divided.copy_from_slice(&change);
+                divide(&mut divided);
+                let product = dot(&change, &divided);
+                spare.give([divided]);
+                product
+            });
+            return Some(Self { step, change, curvature, scale: curvature / divided });
         }
-        let scale = curvature / dot(&change, &divided);
-        (curvature > 1e-14 * dot(&change, &change)).then_some(Self { step, change, curvature, scale })
+        spare.give([step, change]);
+        None
     }
 }
 
+/// Lets go of all steps taken.
+fn forget(past: &mut VecDeque<Pair>, spare: &mut Spare) {
+    past.drain(..).for_each(|pair| spare.give([pair.step, pair.change]));
+}
+
 /// The two-loop recursion: minus the inverse Hessian, as the past suggests it, times the gradient.
-fn descent(gradient: &[f64], past: &VecDeque<Pair>, divide: Option<Divide>) -> Vec<f64> {
-    let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+fn descent(gradient: &[f64], past: &VecDeque<Pair>, divide: Option<Divide>, direction: &mut [f64]) {
+    scaled(direction, -1.0, gradient);
     let mut shares = Vec::with_capacity(past.len());
     for pair in past.iter().rev() {
-        let share = dot(&pair.step, &direction) / pair.curvature;
-        add_scaled(&mut direction, -share, &pair.change);
+        let share = dot(&pair.step, direction) / pair.curvature;
+        add_scaled(direction, -share, &pair.change);
         shares.push(share);
     }
     if let Some(divide) = divide {
-        divide(&mut direction);
+        divide(direction);
     }
     if let Some(last) = past.back() {
-        for d in &mut direction {
-            *d *= last.scale;
-        }
+        scale(direction, last.scale);
     }
     for (pair, share) in past.iter().zip(shares.into_iter().rev()) {
-        let back = dot(&pair.change, &direction) / pair.curvature;
-        add_scaled(&mut direction, share - back, &pair.step);
+        let back = dot(&pair.change, direction) / pair.curvature;
+        add_scaled(direction, share - back, &pair.step);
     }
-    direction
 }
 
 /// A step that satisfies the strong Wolfe conditions.
@@ -189,7 +222,8 @@ fn line_search(
     start: &Place,
     direction: &[f64],
     first: f64,
-    at: &mut impl FnMut(Vec<f64>) -> Place,
+    function: &mut impl FnMut(&[f64], &mut [f64]) -> f64,
+    spare: &mut Spare,
 ) -> std::result::Result<Place, End> {
     const DECREASE: f64 = 1e-4;
     const CURVATURE: f64 = 0.9;
@@ -197,13 +231,13 @@ fn line_search(
     let slope_at_start = dot(&start.gradient, direction);
     // Low: the best step so far; high: the other end of the bracket, once there is one.
     let mut low = (0.0, start.value, slope_at_start);
-    let mut best = None;
+    let mut best: Option<Place> = None;
     let mut high: Option<(f64, f64, f64)> = None;
     let mut length = first;
+    let mut place = Place { point: spare.take(), value: 0.0, gradient: spare.take() };
     for _ in 0..EVALUATIONS {
-        let mut point = start.point.clone();
-        add_scaled(&mut point, length, direction);
-        let place = at(point);
+        step(&mut place.point, &start.point, length, direction);
+        place.value = function(&place.point, &mut place.gradient);
         let slope = dot(&place.gradient, direction);
         let tried = (length, place.value, slope);
         // Near the optimum values differ by rounding only; slopes still tell (Hager & Zhang 2005).
@@ -217,6 +251,9 @@ fn line_search(
         {
             high = Some(tried);
         } else if slope.abs() <= -CURVATURE * slope_at_start {
+            if let Some(best) = best {
+                spare.give([best.point, best.gradient]);
+            }
             return Ok(place);
         } else {
             let up_to_high = high.map_or(1.0, |high| high.0 - low.0);
@@ -224,7 +261,13 @@ fn line_search(
                 high = Some(low);
             }
             low = tried;
-            best = Some(place);
+            let mut better = best.take().unwrap_or_else(|| Place {
+                point: spare.take(),
+                value: 0.0,
+                gradient: spare.take(),
+            });
+            std::mem::swap(&mut better, &mut place);
+            best = Some(better);
         }
         length = match high {
             None => 4.0 * length,
@@ -234,6 +277,7 @@ fn line_search(
             break;
         }
     }
+    spare.give([place.point, place.gradient]);
     match (best, high) {
         // 4⁴⁰ times as far the function still falls as steeply as here.
         (_, None) => Err(End::Unbounded),
@@ -253,10 +297,6 @@ fn between(low: (f64, f64, f64), high: (f64, f64, f64)) -> f64 {
     if share.is_finite() { low.0 + share.clamp(0.1, 0.9) * width } else { middle }
 }
 
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |largest, value| largest.max(value.abs()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,7 +307,7 @@ mod tests {
         function: impl FnMut(&[f64], &mut [f64]) -> f64,
     ) -> (Vec<f64>, End) {
         let mut point = start.to_vec();
-        let end = minimise(settings, &mut point, function, None, |_, _| ControlFlow::Continue(()));
+        let end = minimise(settings, &mut point, function, None, |_| ControlFlow::Continue(()));
         (point, end)
     }
 
@@ -304,6 +344,17 @@ mod tests {
     }
 
     #[test]
+    fn says_about_how_many_iterations_are_left() {
+        let settings = Lbfgs { tolerance: 1e-6, max_iterations: 50, ..Lbfgs::default() };
+        assert_eq!(left(&settings, 10, 1.0, 1e-3), Some(10));
+        assert_eq!(left(&settings, 10, 1.0, 1e-7), Some(0));
+        assert_eq!(left(&settings, 10, 1.0, 0.9), Some(40));
+        assert_eq!(left(&settings, 10, 1.0, 1.0), None);
+        assert_eq!(left(&settings, 10, 1.0, f64::NAN), None);
+        assert_eq!(left(&settings, 10, 0.0, 0.0), None);
+    }
+
+    #[test]
     fn says_why_it_ends() {
         let line = |x: &[f64], gradient: &mut [f64]| {
             gradient[0] = -1.0;
@@ -323,9 +374,9 @@ mod tests {
             x[0].powi(4)
         };
         let mut seen = 0;
-        let end = minimise(&Lbfgs::default(), &mut point, bowl, None, |iteration, _| {
-            seen = iteration;
-            if iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let end = minimise(&Lbfgs::default(), &mut point, bowl, None, |taken| {
+            seen = taken.iteration;
+            if seen == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         assert_eq!((end, seen), (End::Caller, 2));
         assert!(point[0].abs() < 3.0);

@@ -6,11 +6,12 @@ mod dense;
 mod lbfgs;
 pub mod sgd;
 mod table;
+mod vector;
 
 pub use adam::Adam;
 pub(crate) use adam::AdamState;
 pub use lbfgs::Lbfgs;
-pub(crate) use lbfgs::{Divide, End, minimise};
+pub(crate) use lbfgs::{Divide, End, Taken, minimise};
 pub(crate) use sgd::Descent;
 pub use sgd::Sgd;
 

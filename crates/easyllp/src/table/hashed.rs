@@ -1,5 +1,6 @@
 //! Text as a feature needs it: of each row's value a hash, and the values themselves while they are few.
 
+use rayon::slice::ParallelSliceMut;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::xxh3_64;
@@ -82,7 +83,7 @@ impl HashedText {
         self.values.as_ref().map_or_else(
             || {
                 let mut hashes = self.hashes.clone();
-                hashes.sort_unstable();
+                hashes.par_sort_unstable();
                 hashes.dedup();
                 hashes.len()
             },

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::loss::{Convexity, TrainingLoss};
 use crate::method::TargetRule;
 use crate::model::{Curvature, LinearModel, Objective};
-use crate::optim::{Divide, End, Lbfgs, minimise};
+use crate::optim::{Divide, End, Lbfgs, Taken, minimise};
 use crate::rows::Rows;
 use std::ops::ControlFlow;
 
@@ -24,14 +24,7 @@ pub(super) fn fit(
     }
     let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
     super::next_targets(rule, loss, 0, &mut targets)?;
-    let objective = Objective {
-        model: &*model,
-        rows,
-        members: rule.rows(),
-        targets: targets.values(),
-        loss,
-        l2: settings.l2,
-    };
+    let mut objective = Objective::new(model, rows, rule.rows(), targets.values(), loss, settings.l2);
     let mut epochs = Vec::new();
     let mut point = objective.start();
     let curvature = Curvature::of(&objective);
@@ -41,8 +34,11 @@ pub(super) fn fit(
         &mut point,
         |point, gradient| objective.value(point, gradient),
         divide.as_ref().map(|divide| divide as Divide),
-        |epoch, loss| {
+        |Taken { iteration: epoch, value: loss, left }| {
             epochs.push(EpochLog { epoch, loss });
+            if watch(Progress::Iteration { iteration: epoch, left }).is_break() {
+                return ControlFlow::Break(());
+            }
             watch(Progress::Epoch(EpochLog { epoch, loss }))
         },
     );
@@ -58,7 +54,7 @@ pub(super) fn fit(
             return Err(Error::Unbounded { iteration, loss });
         }
     };
-    model.set_parameters(&point);
+    objective.write_to(&point, model);
     Ok(TrainLog { epochs, stopped, best: None })
 }
 

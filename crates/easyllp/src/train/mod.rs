@@ -67,6 +67,13 @@ pub enum Progress {
         /// Rows that an epoch has.
         n_rows: usize,
     },
+    /// An iteration of L-BFGS is done; an [`Epoch`](Self::Epoch) with its loss follows.
+    Iteration {
+        /// Counted from 1.
+        iteration: usize,
+        /// About how many more it will take, once that can be estimated.
+        left: Option<usize>,
+    },
     /// A pass over the rows (an iteration of L-BFGS) is done.
     Epoch(EpochLog),
 }

@@ -273,6 +273,10 @@ fn a_watcher_sees_the_loss_and_can_stop() {
                         assert!(rows_done <= n_rows && n_rows == 1000);
                         ControlFlow::Continue(())
                     }
+                    Progress::Iteration { iteration, .. } => {
+                        assert_eq!(iteration, epochs.len() + 1);
+                        ControlFlow::Continue(())
+                    }
                 }
             })
             .unwrap();
