@@ -63,6 +63,15 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
         missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array) if array.dtype.kind in "mM" else None
         if missing is not None and missing.any():
             raise ValueError(f"row index {int(np.argmax(missing))} has no bag id")
+        if array.dtype.kind == "f":
+            n_bits = int(np.finfo(array.dtype).nmant) + 1
+            rounded = np.abs(array) >= 2.0**n_bits
+            if rounded.any():
+                row = int(np.argmax(rounded))
+                raise ValueError(
+                    f"row index {row} has the bag id {array[row]!s}, a {array.dtype} of at least 2**{n_bits}, where whole numbers are "
+                    "rounded: make ids integers or text"
+                )
         distinct, first, place = np.unique(array, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty(len(order), dtype=np.uint32)

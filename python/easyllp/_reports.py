@@ -35,13 +35,15 @@ def from_report(bags: Any, counts: Any, n_rows: int | None = None) -> Bags:
         raise ValueError(f"bag {twice!r} is reported twice, by {report.source}")
     unreported = [name for name in seen if name not in place_of]
     if unreported:
+        of_rows = set(seen)
+        others = [name for name in names if name not in of_rows] or names
         raise ValueError(
-            f"{len(unreported)} bags of the rows have no report: {_first_few(unreported)}; {report.source} has {_first_few(names)}"
+            f"{len(unreported)} bags of the rows have no report: {_first_few(unreported)}; {report.source} has {_first_few(others)}"
         )
     missing = set(place_of).difference(seen)
     if missing:
         named = [name for name in names if name in missing]
-        raise ValueError(f"{len(named)} reported bags have no rows: {_first_few(named)}")
+        raise ValueError(f"{len(named)} reported bags have no rows: {_first_few(named)}; the rows have {_first_few(seen)}")
     try:
         values = np.asarray(report.counts, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -141,5 +143,11 @@ def _is_flat(frame: Any, keys: list[Hashable] | None, seen: Sequence[Hashable]) 
 
 
 def _first_few(names: Sequence[Any]) -> str:
-    shown = ", ".join(repr(name) for name in names[:3])
-    return shown if len(names) <= 3 else f"{shown}, …"
+    """Some ids and their types: 1 and "1" are two ids."""
+    shown = ", ".join(repr(name) for name in names[:3]) + (", …" if len(names) > 3 else "")
+    return f"{shown} ({' or '.join(sorted({_type(name) for name in names}))})"
+
+
+def _type(name: Any) -> str:
+    parts = ", ".join(type(part).__name__ for part in name) if isinstance(name, tuple) else ""
+    return f"tuple of {parts}" if parts else type(name).__name__

@@ -3,9 +3,9 @@
 use crate::output::{misuse, thousands};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use easyllp::table::reports::{Joined, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
-use easyllp::table::{EncoderOptions, HashedText, Kind, Labels, ReadAs, Source, Table, labels};
-use easyllp::{Bags, Classes, CountOrder, Error, ImageShape, Partition};
+use easyllp::table::reports::{Joined, KeyColumn, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
+use easyllp::table::{EncoderOptions, HashedText, Labels, ReadAs, Source, Table, labels};
+use easyllp::{Bags, Classes, CountOrder, ImageShape, Partition};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub(crate) struct ReportsArgs {
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     reports: Vec<String>,
 
-    /// Key columns, which rows and reports share
+    /// Key columns, which rows and reports share. Numbers match as numbers (7, 7.0, 007), text letter by letter
     #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
     pub(crate) key: Vec<String>,
 
@@ -162,13 +162,20 @@ impl DataArgs {
     ) -> Result<Data> {
         let source = self.rows.open(text)?;
         let features = self.features.columns(&source, beside)?;
-        let source = source.with_categories(&features);
-        let mut columns = [beside.to_vec(), features.clone()].concat();
+        // A key to learn from is read once more: as what it is.
+        let (again, once): (Vec<String>, Vec<String>) =
+            features.iter().cloned().partition(|name| text.contains(name));
+        let source = source.with_categories(&once);
+        let mut columns = [beside.to_vec(), once.clone()].concat();
         columns.sort_unstable();
         columns.dedup();
         let whole = source.read(&columns)?;
         let (bags, classes) = bags(&whole)?;
         let image = if let [only] = &features[..] { source.image(only) } else { None };
+        let mut whole = whole.select(&once)?;
+        if !again.is_empty() {
+            whole = whole.beside(self.rows.open(&[])?.with_categories(&again).read(&again)?)?;
+        }
         Ok(Data { features: whole.select(&features)?, bags, classes, image })
     }
 }
@@ -209,7 +216,7 @@ impl ReportsArgs {
     /// Bags out of rows and reports, with the count columns in the order of classes; what was dropped or left out is said
     /// on stderr.
     pub(crate) fn join(&self, rows_args: &RowsArgs, rows: &Table, order: &CountOrder) -> Result<Joined> {
-        self.check_kinds(rows_args)?;
+        let keys = self.key_columns(rows_args)?;
         let counts = match order {
             CountOrder::Positive | CountOrder::Negative => self.count.clone(),
             CountOrder::Columns(places) => places.iter().map(|&place| self.count[place].clone()).collect(),
@@ -233,7 +240,7 @@ impl ReportsArgs {
             rows,
             &source.read(&columns)?,
             &ReportColumns {
-                keys: self.key.clone(),
+                keys,
                 counts,
                 size: self.size.clone(),
                 noise: self.noise.clone().unwrap_or_default(),
@@ -261,19 +268,14 @@ impl ReportsArgs {
         Ok(joined)
     }
 
-    /// A key that is text here and numbers there would match nothing: say so, and not that nothing matches.
-    fn check_kinds(&self, rows: &RowsArgs) -> Result<()> {
+    /// The key columns, and what they hold in either file: it decides how keys are compared.
+    fn key_columns(&self, rows: &RowsArgs) -> Result<Vec<KeyColumn>> {
         let (rows, reports) =
             (Source::open(&rows.rows, BTreeMap::new())?, Source::open(&self.reports, BTreeMap::new())?);
-        for column in &self.key {
-            let (of_rows, of_reports) = (rows.kind(column)?, reports.kind(column)?);
-            let is_text = |kind| kind == Kind::Text;
-            if is_text(of_rows) != is_text(of_reports) {
-                let (rows, reports) = (of_rows.name(), of_reports.name());
-                return Err(Error::KeyKind { column: column.clone(), rows, reports }.into());
-            }
-        }
-        Ok(())
+        let column = |name: &String| {
+            Ok(KeyColumn { name: name.clone(), in_rows: rows.kind(name)?, in_reports: reports.kind(name)? })
+        };
+        self.key.iter().map(column).collect()
     }
 
     /// The classes that the reports count, and the order of their columns.

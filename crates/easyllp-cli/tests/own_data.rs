@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 use easyllp::method::{About, Serves};
-use easyllp::table::reports::{OnMismatch, ReportColumns, ReportNoise, join};
+use easyllp::table::reports::{KeyColumn, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{ReadAs, Source};
 use easyllp::{EasyLlp, Model, ModelFile, TargetRule, Targets};
 use std::collections::BTreeMap;
@@ -498,7 +498,7 @@ fn the_order_of_rows_does_not_matter() {
             |path: &str| Source::open(&[folder.join(path).display().to_string()], key()).expect("a file");
         let reports = open("bags/reports.csv").read(&["bag".into(), ">50K".into()]).expect("reports");
         let columns = ReportColumns {
-            keys: vec!["bag".into()],
+            keys: vec![KeyColumn::text("bag")],
             counts: vec![">50K".into()],
             size: None,
             noise: ReportNoise::None,

@@ -26,7 +26,7 @@ struct ByEducation {
     folder: tempfile::TempDir,
 }
 
-const BY: &str = "--rows by/rows.parquet --reports by/reports.parquet --key bag --count >50K";
+const BY: &str = "--rows by/rows.parquet --reports by/reports.parquet --key education --count >50K";
 
 impl ByEducation {
     fn new() -> Self {
@@ -100,21 +100,10 @@ fn metrics_from_bags_by_a_feature_are_withheld() {
 fn row_labels_say_what_bags_by_a_feature_cannot() {
     let by = ByEducation::new();
     succeed(by.path(), &format!("train {BY} --l2 0.01 --holdout 0 --out m"));
-    // The label beside the bag of each row.
-    succeed(
-        by.path(),
-        "bag --rows adult.csv --label income --positive >50K --by education --format csv --out csv",
-    );
-    let read = |name: &str| fs::read_to_string(by.path().join(name)).expect("rows");
-    let (rows, bagged) = (read("adult.csv"), read("csv/rows.csv"));
-    let bag =
-        bagged.lines().next().expect("a header").split(',').position(|name| name == "bag").expect("a bag");
-    let line = |(row, bagged): (&str, &str)| format!("{row},{}", bagged.split(',').nth(bag).expect("a cell"));
-    let labelled: Vec<String> = rows.lines().zip(bagged.lines()).map(line).collect();
-    fs::write(by.path().join("labelled.csv"), labelled.join("\n")).expect("a file");
+    // The rows that bags were made of have the key, and their labels.
     let (text, _) = succeed(
         by.path(),
-        "evaluate --model m --rows labelled.csv --reports csv/reports.csv --key bag --count >50K --label income \
+        "evaluate --model m --rows adult.csv --reports by/reports.parquet --key education --count >50K --label income \
          --positive >50K --report page.html",
     );
     assert!(text.contains("AUC") && text.contains("true") && !text.contains("from bags "), "{text}");

@@ -71,13 +71,21 @@ pub enum Error {
 
     // Reports
     #[error(
-        "{n_rows} rows have no report; {n_keys} keys such as {keys}: complete the reports, or drop what does not match"
+        "{n_rows} rows have no report, with keys such as {keys} ({n_keys} in all); reports have keys such as \
+         {report_keys} ({types}){hint}: complete the reports, or drop what does not match"
     )]
-    RowsWithoutReport { n_rows: usize, n_keys: usize, keys: String },
+    RowsWithoutReport {
+        n_rows: usize,
+        n_keys: usize,
+        keys: String,
+        report_keys: String,
+        types: String,
+        hint: &'static str,
+    },
     #[error(
-        "{n_reports} reports have no rows; keys such as {keys}: complete the rows, or drop what does not match"
+        "{n_reports} reports have no rows, with keys such as {keys}; rows have keys such as {row_keys} ({types}): complete the rows, or drop what does not match"
     )]
-    ReportsWithoutRows { n_reports: usize, keys: String },
+    ReportsWithoutRows { n_reports: usize, keys: String, row_keys: String, types: String },
     #[error("key {key} is reported twice, at report indices {first} and {second}: a bag has one report")]
     ReportTwice { key: String, first: usize, second: usize },
     #[error("bag {key} reports a size of {reported}, but has {found} rows")]
@@ -94,8 +102,24 @@ pub enum Error {
     CountFraction { key: String, count: f64 },
     #[error("bag {key} has {size} rows, but its class counts sum to {counted}")]
     ReportDoesNotSum { key: String, size: usize, counted: f64 },
-    #[error("key `{column}` is {rows} in the rows, but {reports} in the reports")]
-    KeyKind { column: String, rows: &'static str, reports: &'static str },
+    #[error(
+        "key `{column}` holds {rows} in the rows, such as {row_keys}, but {reports} in the reports, such as \
+         {report_keys}: these cannot be compared; write the keys of both files alike"
+    )]
+    KeyKind {
+        column: String,
+        rows: &'static str,
+        row_keys: String,
+        reports: &'static str,
+        report_keys: String,
+    },
+    #[error("column `{column}` holds {found}, which cannot be a key")]
+    NotAKey { column: String, found: &'static str },
+    #[error(
+        "key `{column}` has {key} in the {table}, a floating-point number of at least 2^53, where whole numbers are \
+         rounded: store keys as whole numbers or as text"
+    )]
+    KeyRounded { column: String, table: &'static str, key: String },
 
     // Bags
     #[error("there are no bags")]

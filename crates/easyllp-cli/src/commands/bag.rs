@@ -2,20 +2,27 @@
 
 use crate::data::{RowsArgs, parse_noise};
 use crate::output::{misuse, thousands};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{NoiseScale, ReportNoise};
-use easyllp::table::{Column, Labels, TableWriter, labels};
+use easyllp::table::{Groups, Labels, Source, TableWriter, labels};
 use easyllp::{Bags, Classes, Noise, Partition, bagging};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The column of bag numbers.
+const BAG: &str = "bag";
+/// The column of the file of labels.
+const LABEL: &str = "label";
 
 /// Make bags of labelled rows: rows without labels, and reports of counts.
 ///
-/// Writes DIR/rows (the label removed, a column `bag` added), DIR/reports (`bag`, `size` and the counts of the positive class, or
-/// of each of several classes, in a column with the name of the class) and, for checking, DIR/labels.
+/// Writes DIR/rows (the label removed), DIR/reports (one line a bag: its key, `size` and the counts of the positive class, or of each
+/// of several classes, in a column with the name of the class) and, for checking, DIR/labels. The key is a new column `bag` with
+/// --size, and the columns themselves with --by: name them with --key when you train. Columns keep their types; from CSV to CSV every
+/// field keeps its text.
 #[derive(Debug, Args)]
 pub(crate) struct BagArgs {
     #[command(flatten)]
@@ -33,7 +40,7 @@ pub(crate) struct BagArgs {
     #[arg(long, value_name = "K", conflicts_with = "by", required_unless_present = "by", value_parser = parse_sizes)]
     size: Option<bagging::Sizes>,
 
-    /// Bags of the rows that agree in these columns
+    /// Bags of the rows that agree in these columns, which become the keys of the reports
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     by: Vec<String>,
 
@@ -78,24 +85,34 @@ fn parse_sizes(text: &str) -> Result<bagging::Sizes, String> {
 }
 
 pub(crate) fn run(args: &BagArgs) -> Result<()> {
-    let mut columns = args.by.clone();
-    if columns.contains(&args.label) {
+    if args.by.contains(&args.label) {
         return Err(misuse("--by names the label: bags made by it would say it"));
     }
-    columns.push(args.label.clone());
-    let source = args.rows.open(&args.by)?;
-    anyhow::ensure!(source.kind("bag").is_err(), "the rows have a column `bag` already: rename it");
-    let table = source.read(&columns)?;
+    if let Some(twice) = (1..args.by.len()).find(|&place| args.by[..place].contains(&args.by[place])) {
+        return Err(misuse(&format!("--by names `{}` twice", args.by[twice])));
+    }
+    if !args.no_labels && args.by.iter().any(|name| name == LABEL) {
+        return Err(misuse(
+            "--by names `label`, as the file of labels calls them: rename it, or add --no-labels",
+        ));
+    }
+    let source = args.rows.open(&[])?;
+    let table = source.read(std::slice::from_ref(&args.label))?;
     let Labels { labels, classes } = labels(&args.label, table.column(&args.label)?, &args.positive)?;
-    let partition = match &args.size {
-        Some(sizes) => bagging::random(labels.len(), sizes, args.seed)?,
-        None => by_columns(&table, &args.by)?,
+    // Where nothing asks for types, text is passed on as it is.
+    let source = if source.is_csv() && matches!(args.format, FileFormat::Csv) {
+        let names: Vec<String> = source.columns().into_iter().map(|(name, _)| name.to_owned()).collect();
+        args.rows.open(&names)?
+    } else {
+        source
     };
+    let (partition, keys) = keyed(args, &source, labels.len())?;
     let bags = Bags::from_labels(partition, &labels, classes.len())?;
     let bags = match noise_of(args, bags.n_bags())? {
         Noise::None => bags,
         noise => bagging::add_noise(&bags, noise, args.seed)?,
     };
+    let reports = reports(keys, &bags, &classes)?;
 
     std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
     let extension = match args.format {
@@ -104,34 +121,11 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
         FileFormat::Arrow => "arrow",
     };
     let file = |name: &str| args.out.join(name).with_extension(extension);
-    let bag_of_row: Vec<i64> = bag_of_row(&bags);
-
-    // The rows last: whoever finds them finds the rest too.
-    write(&file("reports"), &[reports(&bags, &classes)?])?;
-    if !args.no_labels {
-        let names: StringArray =
-            labels.iter().map(|&label| Some(classes.names()[label as usize].as_str())).collect();
-        let columns: [(&str, ArrayRef); 2] =
-            [("bag", Arc::new(Int64Array::from(bag_of_row.clone()))), ("label", Arc::new(names))];
-        write(&file("labels"), &[RecordBatch::try_from_iter(columns)?])?;
-    }
-    let label_place = source.schema().index_of(&args.label)?;
-    let mut fields: Vec<Field> = source.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
-    fields.remove(label_place);
-    let kept: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
-    fields.push(Field::new("bag", DataType::Int64, false));
-    let schema = Arc::new(Schema::new(fields));
-    let mut writer = TableWriter::create(&file("rows"), Arc::clone(&schema))?;
-    let mut start = 0;
-    for batch in source.batches(&kept) {
-        let batch = batch?;
-        let of_batch = &bag_of_row[start..start + batch.num_rows()];
-        start += batch.num_rows();
-        let mut columns = source.plain(&batch, &kept)?;
-        columns.push(Arc::new(Int64Array::from(of_batch.to_vec())));
-        writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns)?)?;
-    }
+    let mut writer = TableWriter::create(&file("reports"), reports.schema())?;
+    writer.write(&reports)?;
     writer.finish()?;
+    let names: Vec<&str> = labels.iter().map(|&label| classes.names()[label as usize].as_str()).collect();
+    write_rows(args, &source, &names, &bags, file)?;
     eprintln!(
         "easyllp: {} rows in {} bags, written to {}",
         thousands(labels.len()),
@@ -139,6 +133,78 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
         args.out.display()
     );
     Ok(())
+}
+
+/// The bags' rows, and the key columns of the reports.
+fn keyed(args: &BagArgs, source: &Source, n_rows: usize) -> Result<(Partition, Vec<(Field, ArrayRef)>)> {
+    if let Some(sizes) = &args.size {
+        anyhow::ensure!(source.kind(BAG).is_err(), "the rows have a column `{BAG}` already: rename it");
+        let partition = bagging::random(n_rows, sizes, args.seed)?;
+        let numbers: Int64Array = (0_i64..).take(partition.n_bags()).map(Some).collect();
+        return Ok((partition, vec![(bag_field(), Arc::new(numbers))]));
+    }
+    let Groups { partition, keys } = source.groups(&args.by)?;
+    let field = |name: &String| Ok(source.schema().field_with_name(name)?.clone());
+    let fields = args.by.iter().map(field).collect::<Result<Vec<_>>>()?;
+    Ok((partition, fields.into_iter().zip(keys).collect()))
+}
+
+/// Rows without their label, which go to a file of their own.
+fn write_rows(
+    args: &BagArgs,
+    source: &Source,
+    labels: &[&str],
+    bags: &Bags,
+    file: impl Fn(&str) -> PathBuf,
+) -> Result<()> {
+    let schema = source.schema();
+    let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+    fields.remove(schema.index_of(&args.label)?);
+    let kept: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+    if args.size.is_some() {
+        fields.push(bag_field());
+    }
+    let keys: Vec<usize> = match &args.size {
+        Some(_) => vec![kept.len()],
+        None => (0..kept.len()).filter(|&column| args.by.contains(&kept[column])).collect(),
+    };
+    let schema = Arc::new(Schema::new(fields));
+    let of_labels: Vec<Field> = keys
+        .iter()
+        .map(|&column| schema.field(column).clone())
+        .chain([Field::new(LABEL, DataType::Utf8, false)])
+        .collect();
+    let of_labels = Arc::new(Schema::new(of_labels));
+    let bag_of_row = bag_of_row(bags);
+    let mut rows = TableWriter::create(&file("rows"), Arc::clone(&schema))?;
+    let mut labels_file = if args.no_labels {
+        None
+    } else {
+        Some(TableWriter::create(&file("labels"), Arc::clone(&of_labels))?)
+    };
+    let mut start = 0;
+    for batch in source.batches(&kept) {
+        let batch = batch?;
+        let of_batch = start..start + batch.num_rows();
+        start = of_batch.end;
+        let mut columns = source.plain(&batch, &kept)?;
+        if args.size.is_some() {
+            columns.push(Arc::new(Int64Array::from(bag_of_row[of_batch.clone()].to_vec())));
+        }
+        if let Some(writer) = &mut labels_file {
+            let label: ArrayRef = Arc::new(StringArray::from(labels[of_batch].to_vec()));
+            let columns = keys.iter().map(|&column| Arc::clone(&columns[column])).chain([label]).collect();
+            writer.write(&RecordBatch::try_new(Arc::clone(&of_labels), columns)?)?;
+        }
+        rows.write(&RecordBatch::try_new(Arc::clone(&schema), columns)?)?;
+    }
+    // The rows last: whoever finds them finds the rest too.
+    labels_file.map_or(Ok(()), TableWriter::finish)?;
+    Ok(rows.finish()?)
+}
+
+fn bag_field() -> Field {
+    Field::new(BAG, DataType::Int64, false)
 }
 
 fn noise_of(args: &BagArgs, n_bags: usize) -> Result<Noise> {
@@ -155,17 +221,6 @@ fn noise_of(args: &BagArgs, n_bags: usize) -> Result<Noise> {
     })
 }
 
-fn by_columns(table: &easyllp::table::Table, columns: &[String]) -> Result<Partition> {
-    let mut keys: Vec<Vec<&str>> = vec![Vec::new(); table.n_rows()];
-    for name in columns {
-        let Column::Categorical { dictionary, codes } = table.column(name)? else {
-            bail!("column `{name}` cannot be a key");
-        };
-        keys.iter_mut().zip(codes).for_each(|(key, &code)| key.push(&dictionary[code as usize]));
-    }
-    Ok(bagging::by_key(&keys)?.1)
-}
-
 fn bag_of_row(bags: &Bags) -> Vec<i64> {
     let mut of_row = vec![0; bags.n_rows()];
     for (bag, number) in (0..bags.n_bags()).zip(0_i64..) {
@@ -176,30 +231,23 @@ fn bag_of_row(bags: &Bags) -> Vec<i64> {
     of_row
 }
 
-fn reports(bags: &Bags, classes: &Classes) -> Result<RecordBatch> {
-    let numbers = (0_i64..).take(bags.n_bags()).collect::<Vec<_>>();
+/// One line a bag: its key, its size and its counts.
+fn reports(keys: Vec<(Field, ArrayRef)>, bags: &Bags, classes: &Classes) -> Result<RecordBatch> {
+    let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = keys.into_iter().unzip();
+    let mut add = |what: &str, name: &str, column: ArrayRef| {
+        let is_taken = fields.iter().any(|field| field.name() == name);
+        anyhow::ensure!(!is_taken, "{what} is called `{name}`, as a column of the reports already is: rename it");
+        fields.push(Field::new(name, column.data_type().clone(), false));
+        columns.push(column);
+        Ok(())
+    };
     let sizes = bags.sizes().map(|size| i64::try_from(size).expect("sizes fit")).collect::<Vec<_>>();
-    let mut columns: Vec<(String, ArrayRef)> = vec![
-        ("bag".into(), Arc::new(Int64Array::from(numbers))),
-        ("size".into(), Arc::new(Int64Array::from(sizes))),
-    ];
+    add("a column of --by", "size", Arc::new(Int64Array::from(sizes)))?;
     let count = |class: usize| Arc::new(Float64Array::from(bags.counts().column(class).to_vec()));
     // Of two classes one is enough.
     let n_left_out = usize::from(classes.len() == 2);
     for (class, name) in classes.names().iter().enumerate().skip(n_left_out) {
-        anyhow::ensure!(
-            !columns.iter().any(|(column, _)| column == name),
-            "a class is called `{name}`, as a column of the reports already is: rename the class"
-        );
-        columns.push((name.clone(), count(class)));
+        add("a class", name, count(class))?;
     }
-    Ok(RecordBatch::try_from_iter(columns)?)
-}
-
-fn write(path: &Path, batches: &[RecordBatch]) -> Result<()> {
-    let mut writer = TableWriter::create(path, batches[0].schema())?;
-    for batch in batches {
-        writer.write(batch)?;
-    }
-    Ok(writer.finish()?)
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }

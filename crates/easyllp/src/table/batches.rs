@@ -1,8 +1,8 @@
 //! Record batches of Arrow that are in memory already, as a table.
 
 use super::convert::ColumnBuilder;
-use super::source::{Kind, ReadAs};
-use super::{ColumnEncoding, Encoder, Table};
+use super::source::ReadAs;
+use super::{ColumnEncoding, Encoder, Kind, Table};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;

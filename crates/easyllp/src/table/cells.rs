@@ -2,7 +2,7 @@
 //!
 //! Arrow's own casts do this and far more; to compile them takes longer than to compile this library.
 
-use super::source::Kind;
+use super::Kind;
 use crate::kernel::vectorised;
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::{as_date, as_datetime, as_duration, as_time};

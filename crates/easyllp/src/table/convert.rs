@@ -1,8 +1,8 @@
 //! Arrow's arrays, batch after batch, into columns that an encoder understands.
 
 use super::cells::{Coded, NoSuchForm, add_numbers, coded, each_text};
-use super::source::{Kind, ReadAs};
-use super::{Column, HashedText};
+use super::source::ReadAs;
+use super::{Column, HashedText, Kind};
 use crate::error::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -14,6 +14,8 @@ use std::collections::HashMap;
 pub(super) struct ColumnBuilder {
     name: String,
     kind: Kind,
+    /// Whether text is taken as it is, and only empty text is missing.
+    pub(super) is_in_full: bool,
     pub(super) so_far: SoFar,
 }
 
@@ -41,7 +43,7 @@ impl ColumnBuilder {
             (Kind::Text, None) | (_, Some(ReadAs::Text)) => SoFar::Text(Dictionary::default()),
             _ => SoFar::Numbers(Vec::new()),
         };
-        Self { name: name.into(), kind, so_far }
+        Self { name: name.into(), kind, is_in_full: read_as == Some(ReadAs::Text), so_far }
     }
 
     /// Makes room for so many rows, if they are expected and there is room.

@@ -9,9 +9,13 @@ mod convert;
 #[cfg(feature = "tables")]
 mod csv;
 mod encode;
+#[cfg(feature = "tables")]
+mod groups;
 mod hashed;
 #[cfg(feature = "tables")]
 mod images;
+mod keys;
+mod kind;
 mod labels;
 #[cfg(feature = "tables")]
 mod parquet;
@@ -19,13 +23,18 @@ pub mod reports;
 #[cfg(feature = "tables")]
 mod source;
 #[cfg(feature = "tables")]
+mod times;
+#[cfg(feature = "tables")]
 mod write;
 
 pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
+#[cfg(feature = "tables")]
+pub use groups::Groups;
 pub use hashed::HashedText;
+pub use kind::Kind;
 pub use labels::{Labels, labels, labels_of};
 #[cfg(feature = "tables")]
-pub use source::{Kind, ReadAs, Source};
+pub use source::{ReadAs, Source};
 #[cfg(feature = "tables")]
 pub use write::TableWriter;
 
@@ -165,6 +174,12 @@ impl Table {
             Ok(self.columns.swap_remove(place))
         };
         Ok(Self { columns: names.iter().map(column).collect::<Result<_>>()?, n_rows: self.n_rows })
+    }
+
+    /// The columns of two tables with the same number of rows.
+    pub fn beside(mut self, other: Self) -> Result<Self> {
+        self.columns.extend(other.columns);
+        Self::new(self.columns)
     }
 
     /// The column of this name.

@@ -3,17 +3,20 @@
 //! Nothing is guessed. A row without a report, a report without rows, a key twice, a size that differs, a count that
 //! cannot be: each is refused by name, with the first few keys and the totals, unless the caller says to drop it.
 
+use super::keys::{Keys, first_few};
 use super::{Column, Table};
 use crate::bags::{Bags, Noise, Partition};
-use crate::error::{Error, Result, check_length};
+use crate::error::{Error, Result};
 use ndarray::Array2;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+pub use super::keys::KeyColumn;
 
 /// Which columns of the reports say what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportColumns {
     /// Key columns, found in the rows by the same names.
-    pub keys: Vec<String>,
+    pub keys: Vec<KeyColumn>,
     /// One column counts the positive class; several count a class each.
     pub counts: Vec<String>,
     /// The number of rows that the provider says a bag has, to be compared with the rows that are there.
@@ -62,7 +65,7 @@ pub enum OnMismatch {
 pub struct Joined {
     /// The bags, in the order of their reports.
     pub bags: Bags,
-    /// Each bag's key, its parts joined by ` / `.
+    /// Each bag's key as messages show it, its parts joined by ` / `.
     pub keys: Vec<String>,
     /// Rows whose key no report has.
     pub rows_without_report: usize,
@@ -72,53 +75,39 @@ pub struct Joined {
     pub suppressed: usize,
 }
 
-/// Joins reports to rows on the key columns, which both tables hold as text.
+/// Joins reports to rows on the key columns, which both tables hold as text; [`KeyColumn`] says as what it is compared.
 pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Joined> {
-    let row_keys = keys(rows, &columns.keys)?;
-    let report_keys = keys(reports, &columns.keys)?;
-    let mut place_of_key: HashMap<&str, usize> = HashMap::new();
-    for (line, key) in report_keys.iter().enumerate() {
-        if let Some(first) = place_of_key.insert(key, line) {
-            return Err(Error::ReportTwice { key: key.clone(), first, second: line });
+    let [row_keys, report_keys] = Keys::of(rows, reports, &columns.keys)?;
+    let mut place_of_key: HashMap<Vec<u32>, usize> = HashMap::new();
+    let mut key = Vec::new();
+    for line in 0..report_keys.len() {
+        report_keys.key(line, &mut key);
+        if let Some(first) = place_of_key.insert(key.clone(), line) {
+            return Err(Error::ReportTwice { key: report_keys.shown(line), first, second: line });
         }
     }
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); report_keys.len()];
     let mut unmatched = Vec::new();
     // Neighbouring rows often share a key: what was found last is tried first.
-    let mut last: Option<(&str, usize)> = None;
-    for (row, key) in (0..).zip(&row_keys) {
-        let place = match last {
-            Some((last_key, place)) if last_key == key => Some(place),
-            _ => place_of_key.get(key.as_str()).copied(),
-        };
-        match place {
-            Some(place) => {
-                last = Some((key, place));
-                members[place].push(row);
-            }
-            None => unmatched.push(key),
+    let (mut last_key, mut last_place) = (Vec::new(), None);
+    for (row, line) in (0..row_keys.len()).zip(0_u32..) {
+        row_keys.key(row, &mut key);
+        if key != last_key {
+            last_place = place_of_key.get(&key).copied();
+            std::mem::swap(&mut key, &mut last_key);
+        }
+        match last_place {
+            Some(place) => members[place].push(line),
+            None => unmatched.push(row),
         }
     }
-    if columns.on_mismatch == OnMismatch::Refuse && !unmatched.is_empty() {
-        let n_rows = unmatched.len();
-        unmatched.sort_unstable();
-        unmatched.dedup();
-        return Err(Error::RowsWithoutReport {
-            n_rows,
-            n_keys: unmatched.len(),
-            keys: first_few(&unmatched),
-        });
+    let without_rows: Vec<usize> = (0..report_keys.len()).filter(|&line| members[line].is_empty()).collect();
+    // Where nothing is left, it is not what was to be dropped.
+    if columns.on_mismatch == OnMismatch::Refuse || unmatched.len() == row_keys.len() {
+        let mismatch = Mismatch { row_keys: &row_keys, report_keys: &report_keys, columns: &columns.keys };
+        mismatch.refuse(&unmatched, &without_rows)?;
     }
-    let empty: Vec<&String> = report_keys
-        .iter()
-        .zip(&members)
-        .filter(|(_, members)| members.is_empty())
-        .map(|(key, _)| key)
-        .collect();
-    if columns.on_mismatch == OnMismatch::Refuse && !empty.is_empty() {
-        return Err(Error::ReportsWithoutRows { n_reports: empty.len(), keys: first_few(&empty) });
-    }
-    let reports_without_rows = empty.len();
+    let reports_without_rows = without_rows.len();
 
     let counts: Vec<&[f64]> =
         columns.counts.iter().map(|name| numbers(reports, name)).collect::<Result<_>>()?;
@@ -129,7 +118,7 @@ pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Jo
     let with_rows = || (0..report_keys.len()).filter(|&line| !members[line].is_empty());
     let kept: Vec<usize> = with_rows().filter(|&line| !is_suppressed(line)).collect();
     let suppressed = with_rows().count() - kept.len();
-    let key_of = |line: usize| report_keys[line].clone();
+    let key_of = |line: usize| report_keys.shown(line);
     if let Some(sizes) = columns.size.as_ref().map(|name| numbers(reports, name)).transpose()? {
         for &line in &kept {
             let (reported, found) = (sizes[line], members[line].len());
@@ -141,7 +130,7 @@ pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Jo
     for &line in &kept {
         for (counts, name) in counts.iter().zip(&columns.counts) {
             let is_exact = columns.noise == ReportNoise::None;
-            check_count(counts[line], members[line].len(), is_exact, &report_keys[line], name)?;
+            check_count(counts[line], members[line].len(), is_exact, || key_of(line), name)?;
         }
     }
     let partition = Partition::new(rows.n_rows(), kept.iter().map(|&line| &members[line]))?;
@@ -167,8 +156,13 @@ pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Jo
 }
 
 /// Refuses a count that cannot be, by the bag's key.
-fn check_count(count: f64, size: usize, is_exact: bool, key: &str, column: &str) -> Result<()> {
-    let key = || key.to_owned();
+fn check_count(
+    count: f64,
+    size: usize,
+    is_exact: bool,
+    key: impl Fn() -> String,
+    column: &str,
+) -> Result<()> {
     if count.is_nan() {
         Err(Error::CountMissing { key: key(), column: column.into() })
     } else if is_exact && count < 0.0 {
@@ -180,29 +174,6 @@ fn check_count(count: f64, size: usize, is_exact: bool, key: &str, column: &str)
     } else {
         Ok(())
     }
-}
-
-/// Each row's key, the parts of several key columns joined.
-fn keys(table: &Table, columns: &[String]) -> Result<Vec<String>> {
-    let mut keys: Vec<String> = vec![String::new(); table.n_rows()];
-    for (place, name) in columns.iter().enumerate() {
-        let column = table.column(name)?;
-        let Column::Categorical { dictionary, codes } = column else {
-            return Err(Error::ColumnKind {
-                column: name.clone(),
-                expected: "categorical",
-                got: column.kind(),
-            });
-        };
-        for (key, &code) in keys.iter_mut().zip(codes) {
-            if place > 0 {
-                key.push_str(" / ");
-            }
-            key.push_str(&dictionary[code as usize]);
-        }
-    }
-    check_length("key columns, at least", 1, columns.len().min(1))?;
-    Ok(keys)
 }
 
 fn numbers<'t>(table: &'t Table, name: &str) -> Result<&'t [f64]> {
@@ -227,11 +198,57 @@ fn noise(reports: &Table, declared: &ReportNoise, kept: &[usize]) -> Result<Nois
     })
 }
 
-fn first_few<T: AsRef<str>>(keys: &[T]) -> String {
-    const FEW: usize = 3;
-    let shown: Vec<&str> = keys.iter().take(FEW).map(AsRef::as_ref).collect();
-    let more = if keys.len() > FEW { ", …" } else { "" };
-    format!("{}{more}", shown.join(", "))
+/// Keys that are to match, for what is said where they do not.
+struct Mismatch<'m, 't> {
+    row_keys: &'m Keys<'t>,
+    report_keys: &'m Keys<'t>,
+    columns: &'m [KeyColumn],
+}
+
+impl Mismatch<'_, '_> {
+    /// Refuses rows without a report, and reports without rows.
+    fn refuse(&self, rows: &[usize], reports: &[usize]) -> Result<()> {
+        let types = || self.columns.iter().map(KeyColumn::types).collect::<Vec<_>>().join(", ");
+        let distinct = |keys: &Keys, lines: &[usize]| -> BTreeSet<String> {
+            lines.iter().map(|&line| keys.shown(line)).collect()
+        };
+        // Of the other table the keys that match nothing tell most, if there are some.
+        if !rows.is_empty() {
+            let keys = distinct(self.row_keys, rows);
+            let all: Vec<usize> = (0..self.report_keys.len()).collect();
+            let others = distinct(self.report_keys, if reports.is_empty() { &all } else { reports });
+            return Err(Error::RowsWithoutReport {
+                n_rows: rows.len(),
+                n_keys: keys.len(),
+                hint: hint(&keys, &others),
+                keys: first_few(keys.into_iter()),
+                report_keys: first_few(others.into_iter()),
+                types: types(),
+            });
+        }
+        if !reports.is_empty() {
+            let keys = distinct(self.report_keys, reports);
+            let few: Vec<usize> = (0..self.row_keys.len()).collect();
+            return Err(Error::ReportsWithoutRows {
+                n_reports: reports.len(),
+                keys: first_few(keys.into_iter()),
+                row_keys: first_few(distinct(self.row_keys, &few).into_iter()),
+                types: types(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What would make keys match.
+fn hint(keys: &BTreeSet<String>, others: &BTreeSet<String>) -> &'static str {
+    let loosely = |key: &String| key.trim_matches('"').trim().to_lowercase();
+    let others: BTreeSet<String> = others.iter().map(loosely).collect();
+    if keys.iter().any(|key| others.contains(&loosely(key))) {
+        "; some differ only in case or in spaces around them, which count"
+    } else {
+        ""
+    }
 }
 
 #[cfg(test)]
@@ -253,7 +270,7 @@ mod tests {
 
     fn columns() -> ReportColumns {
         ReportColumns {
-            keys: vec!["bag".into()],
+            keys: vec![KeyColumn::text("bag")],
             counts: vec!["count".into()],
             size: None,
             noise: ReportNoise::None,
@@ -341,12 +358,44 @@ mod tests {
         ])
         .unwrap();
         let columns = ReportColumns {
-            keys: vec!["day".into(), "campaign".into()],
+            keys: vec![KeyColumn::text("day"), KeyColumn::text("campaign")],
             counts: vec!["low".into(), "high".into()],
             ..columns()
         };
         let joined = join(&rows, &reports, &columns).unwrap();
         assert_eq!(joined.keys, ["2 / x", "1 / x"]);
         assert_eq!(joined.bags.counts_of(1).to_vec(), [0.0, 2.0]);
+    }
+    /// Joined by ` / ` the two rows would have one key.
+    #[test]
+    fn keys_of_several_columns_are_tuples() {
+        let table = |first: [&str; 2], second: [&str; 2]| {
+            Table::new(vec![
+                ("a".into(), Column::categorical(first)),
+                ("b".into(), Column::categorical(second)),
+                ("count".into(), Column::Numeric(vec![1.0, 0.0])),
+            ])
+            .unwrap()
+        };
+        let rows = table(["a / b", "a"], ["c", "b / c"]);
+        let columns = ReportColumns { keys: vec![KeyColumn::text("a"), KeyColumn::text("b")], ..columns() };
+        let joined = join(&rows, &table(["a", "a / b"], ["b / c", "c"]), &columns).unwrap();
+        assert_eq!((joined.bags.members(0), joined.bags.members(1)), (&[1][..], &[0][..]));
+        assert_eq!(joined.keys, ["a / \"b / c\"", "\"a / b\" / c"]);
+        let refused = join(&rows, &table(["a / b", "x"], ["c", "y"]), &columns).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "1 rows have no report, with keys such as a / \"b / c\" (1 in all); reports have keys such as x / y \
+             (`a` holds text, `b` holds text): complete the reports, or drop what does not match"
+        );
+    }
+
+    #[test]
+    fn keys_that_match_nothing_are_not_dropped_to_the_last() {
+        let dropping = ReportColumns { on_mismatch: OnMismatch::Drop, ..columns() };
+        let refused = join(&rows(&["A", "B"]), &reports(&["a", "c"], &[0.0; 2], &[1.0; 2]), &dropping);
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, Error::RowsWithoutReport { n_rows: 2, .. }), "{refused}");
+        assert!(refused.to_string().contains("differ only in case or in spaces"), "{refused}");
     }
 }

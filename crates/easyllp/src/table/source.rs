@@ -5,7 +5,7 @@
 
 use super::cells::as_type;
 use super::convert::ColumnBuilder;
-use super::{Table, csv, images, parquet};
+use super::{Kind, Table, csv, images, parquet};
 use crate::error::{Error, Result};
 use crate::model::ImageShape;
 use arrow_array::{ArrayRef, RecordBatch};
@@ -28,25 +28,8 @@ pub enum ReadAs {
     Number,
     /// Categories, also where they look like numbers: text of which only hashes are kept.
     Category,
-    /// Text in full, also where it looks like numbers.
+    /// Text in full, also where it looks like numbers; only empty text is missing.
     Text,
-}
-
-/// What a column holds, as the file has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Whole numbers.
-    Integer,
-    /// Numbers.
-    Number,
-    /// True or false.
-    Boolean,
-    /// Dates and times.
-    Time,
-    /// Text.
-    Text,
-    /// Lists of numbers, all of one length.
-    List,
 }
 
 impl Kind {
@@ -62,18 +45,6 @@ impl Kind {
             DataType::FixedSizeList(entry, _) if entry.data_type().is_numeric() => Self::List,
             _ => return None,
         })
-    }
-
-    /// The kind in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "whole numbers",
-            Self::Number => "numbers",
-            Self::Boolean => "true or false",
-            Self::Time => "dates or times",
-            Self::Text => "text",
-            Self::List => "lists of numbers",
-        }
     }
 }
 
@@ -160,6 +131,16 @@ impl Source {
     /// The shape of the images in a column of lists, if the files say it.
     pub fn image(&self, column: &str) -> Option<ImageShape> {
         images::shape(self.schema.field_with_name(column).ok()?)
+    }
+
+    /// Whether the files are CSV, whose types are inferred.
+    pub fn is_csv(&self) -> bool {
+        self.format == Format::Csv
+    }
+
+    /// The first file, for messages.
+    pub(super) fn first_file(&self) -> &Path {
+        &self.files[0]
     }
 
     fn lacks(&self, column: &str) -> Error {
@@ -263,7 +244,7 @@ impl Source {
         let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
         let places = self.places(columns)?;
         Ok(match self.format {
-            Format::Csv => Box::new(csv::batches(file, &self.schema, places)?),
+            Format::Csv => Box::new(csv::batches(file, &self.schema, &places, &self.read_as)?),
             Format::Parquet => Box::new(parquet::batches(file, &places, &self.read_as)?),
             Format::Arrow => {
                 let reader = FileReader::try_new(BufReader::new(opened()?), Some(places))

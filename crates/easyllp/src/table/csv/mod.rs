@@ -4,13 +4,13 @@
 //! mistake is told with its line and column.
 
 mod records;
-mod times;
 mod types;
 mod values;
 pub(super) mod write;
 
+use super::Kind;
 use super::convert::ColumnBuilder;
-use super::source::{Kind, ReadAs, bad, cannot_read, unpacked};
+use super::source::{ReadAs, bad, cannot_read, unpacked};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -21,6 +21,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use types::Told;
+use values::Place;
 
 /// Types are inferred from at least so many records, if they are not very long.
 const RECORDS_FOR_TYPES: usize = 10_000;
@@ -122,8 +123,14 @@ fn blocks(file: &Path, schema: &Schema, size: usize) -> Result<Blocks<Box<dyn Re
 pub(super) fn batches(
     file: &Path,
     schema: &SchemaRef,
-    places: Vec<usize>,
+    places: &[usize],
+    read_as: &BTreeMap<String, ReadAs>,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+    let place = |&column: &usize| {
+        let is_in_full = read_as.get(schema.field(column).name()) == Some(&ReadAs::Text);
+        Place { column, is_in_full }
+    };
+    let places = places.iter().map(place).collect();
     let blocks = blocks(file, schema, 1 << 20)?;
     let (path, schema) = (file.to_owned(), Arc::clone(schema));
     Ok(Batches { path, schema, places, blocks, parsed: VecDeque::new() })
@@ -148,7 +155,7 @@ fn without_mark(file: &Path) -> Result<Box<dyn Read + Send>> {
 struct Batches<R> {
     path: PathBuf,
     schema: SchemaRef,
-    places: Vec<usize>,
+    places: Vec<Place>,
     blocks: Blocks<R>,
     /// Blocks that are read, in order.
     parsed: VecDeque<std::result::Result<RecordBatch, Mistake>>,

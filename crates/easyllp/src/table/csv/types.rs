@@ -1,7 +1,8 @@
 //! What the fields of a column are, told by the first of them.
 
 use super::records::Records;
-use super::values::{is_missing, number, truth, whole_number};
+use super::values::{number, truth, whole_number};
+use crate::table::kind::is_missing;
 use arrow_schema::{DataType, TimeUnit};
 
 /// The narrowest type that holds all fields seen so far.

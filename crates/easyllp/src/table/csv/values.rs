@@ -1,9 +1,9 @@
 //! Fields into columns, and into Arrow's arrays.
 
 use super::records::{Flaw, Records, pieces};
-use super::times;
 use crate::table::convert::{ColumnBuilder, SoFar};
-use crate::table::source::Kind;
+use crate::table::kind::is_missing;
+use crate::table::{Kind, times};
 use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
@@ -15,8 +15,8 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::sync::Arc;
 
 /// The columns at these places. Whole numbers that turn out not to be come as numbers.
-pub(super) fn batch(block: &[u8], schema: &Schema, places: &[usize]) -> Result<RecordBatch, Flaw> {
-    let builder = |&place: &usize| Builder::new(schema.field(place).data_type(), place);
+pub(super) fn batch(block: &[u8], schema: &Schema, places: &[Place]) -> Result<RecordBatch, Flaw> {
+    let builder = |place: &Place| Builder::new(schema.field(place.column).data_type(), *place);
     let mut builders: Vec<Builder> = places.iter().map(builder).collect();
     let mut n_before = 0;
     for piece in pieces(block) {
@@ -29,7 +29,7 @@ pub(super) fn batch(block: &[u8], schema: &Schema, places: &[usize]) -> Result<R
     let mut fields = Vec::with_capacity(places.len());
     let mut columns = Vec::with_capacity(places.len());
     for builder in builders {
-        let field = schema.field(builder.place);
+        let field = schema.field(builder.place.column);
         let array = builder.finish(field.data_type())?;
         fields.push(Field::new(field.name(), array.data_type().clone(), true));
         columns.push(array);
@@ -44,7 +44,7 @@ pub(super) fn extend(
     place: usize,
     data_type: &DataType,
 ) -> Result<(), Flaw> {
-    let is_number = matches!(Kind::of(data_type), Some(Kind::Integer | Kind::Number));
+    let is_number = Kind::of(data_type).is_some_and(Kind::is_number);
     match &mut column.so_far {
         SoFar::Numbers(numbers) if is_number => records.try_each(place, |record, field| {
             let number = if is_missing(field) { Some(f64::NAN) } else { number(field) };
@@ -59,7 +59,7 @@ pub(super) fn extend(
             })
         }
         _ => {
-            let mut builder = Builder::new(data_type, place);
+            let mut builder = Builder::new(data_type, Place { column: place, is_in_full: column.is_in_full });
             builder.extend(records)?;
             let array = builder.finish(data_type)?;
             column.extend(&array).expect("an array of the column's kind");
@@ -68,9 +68,16 @@ pub(super) fn extend(
     }
 }
 
+/// A column of a file, and whether its text is taken in full: then only an empty field is missing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) column: usize,
+    pub(super) is_in_full: bool,
+}
+
 /// A column as it grows.
 struct Builder {
-    place: usize,
+    place: Place,
     is_there: NullBufferBuilder,
     values: Values,
 }
@@ -86,7 +93,7 @@ enum Values {
 }
 
 impl Builder {
-    fn new(data_type: &DataType, place: usize) -> Self {
+    fn new(data_type: &DataType, place: Place) -> Self {
         let values = match data_type {
             DataType::Int64 => Values::Whole(Vec::new()),
             DataType::Float64 => Values::Numbers(Vec::new()),
@@ -96,7 +103,8 @@ impl Builder {
     }
 
     fn extend(&mut self, records: &Records) -> Result<(), Flaw> {
-        let (place, is_there) = (self.place, &mut self.is_there);
+        let Place { column: place, is_in_full } = self.place;
+        let is_there = &mut self.is_there;
         let first = is_there.len();
         if let Values::Whole(numbers) = &mut self.values {
             let taken = records.try_each(place, |_, field| {
@@ -129,7 +137,7 @@ impl Builder {
                 Ok(())
             }),
             Values::Text { bytes, offsets } => records.try_each(place, |_, field| {
-                let is_value = !is_missing(field);
+                let is_value = if is_in_full { !field.is_empty() } else { !is_missing(field) };
                 is_there.append(is_value);
                 if is_value {
                     bytes.extend_from_slice(field.as_bytes());
@@ -154,7 +162,7 @@ impl Builder {
                     .map_err(|_| Flaw::NotText)?;
                 made_of(&text, data_type).map_err(|record| Flaw::Value {
                     record,
-                    place: self.place,
+                    place: self.place.column,
                     value: text.value(record).into(),
                 })
             }
@@ -203,15 +211,6 @@ pub(super) fn truth(field: &str) -> Option<bool> {
 
 fn widened(numbers: &[i64]) -> Vec<f64> {
     numbers.iter().map(|&number| number as f64).collect()
-}
-
-pub(super) fn is_missing(field: &str) -> bool {
-    // The length settles nearly all.
-    match field.len() {
-        0 => true,
-        2..=4 => matches!(field, "NA" | "N/A" | "NaN" | "nan" | "null" | "NULL" | "None"),
-        _ => false,
-    }
 }
 
 /// Digits with a minus or without.
@@ -274,7 +273,8 @@ mod tests {
     fn whole_numbers_give_way_to_numbers() {
         let schema =
             Schema::new(vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)]);
-        let read = |text: &str| batch(text.as_bytes(), &schema, &[0, 1]);
+        let place = |column| Place { column, is_in_full: false };
+        let read = |text: &str| batch(text.as_bytes(), &schema, &[place(0), place(1)]);
         let both = read("1,x\n,NA\n2.5,\"y, z\"\n").unwrap();
         let numbers: Vec<Option<f64>> =
             arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Float64Type>(both.column(0))
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(text, [Some("x"), None, Some("y, z")]);
         assert_eq!(*read("1,x\n2,y\n").unwrap().column(0).data_type(), DataType::Int64);
         assert!(matches!(read("1,x\n2.5,y\nz,z\n"), Err(Flaw::Value { record: 2, place: 0, .. })));
-        assert!(matches!(batch(b"1,\xff\n", &schema, &[1]), Err(Flaw::NotText)));
+        assert!(matches!(batch(b"1,\xff\n", &schema, &[place(1)]), Err(Flaw::NotText)));
     }
 
     #[test]
@@ -295,7 +295,8 @@ mod tests {
         let types = [DataType::Boolean, DataType::Date32, instant];
         let names = ["a", "b", "c"].into_iter().zip(types);
         let schema = Schema::new(names.map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>());
-        let read = |text: &str| batch(text.as_bytes(), &schema, &[0, 1, 2]);
+        let places = [0, 1, 2].map(|column| Place { column, is_in_full: false });
+        let read = |text: &str| batch(text.as_bytes(), &schema, &places);
         let rows =
             read("True,1970-01-03,1970-01-01\nNA,,\nfalse,1970-01-01,1970-01-01T01:00:00.5+01:00\n").unwrap();
         assert_eq!(rows.column(0).as_ref(), &BooleanArray::from(vec![Some(true), None, Some(false)]));

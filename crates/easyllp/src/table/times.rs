@@ -1,7 +1,7 @@
 //! Days and instants out of text, as ISO 8601 writes them.
 
 use arrow_schema::TimeUnit;
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
 /// Days from 1970 to the one that the text says: `2026-05-31`.
 pub(super) fn day(text: &str) -> Option<i32> {
@@ -12,6 +12,17 @@ pub(super) fn day(text: &str) -> Option<i32> {
 /// Units from 1970 to the instant that the text says: `2026-05-31T10:20:30.123+02:00`, with a space for the T if it likes, `Z` or nothing
 /// for the zone, or the beginning of a day.
 pub(super) fn instant(text: &str, unit: TimeUnit) -> Option<i64> {
+    let instant = utc(text)?;
+    match unit {
+        TimeUnit::Second => Some(instant.timestamp()),
+        TimeUnit::Millisecond => Some(instant.timestamp_millis()),
+        TimeUnit::Microsecond => Some(instant.timestamp_micros()),
+        TimeUnit::Nanosecond => instant.timestamp_nanos_opt(),
+    }
+}
+
+/// The instant that the text says; without a zone as if it were UTC.
+pub(super) fn utc(text: &str) -> Option<DateTime<Utc>> {
     let instant = if let Some(day) = date(text) {
         day.and_time(NaiveTime::MIN)
     } else {
@@ -20,13 +31,7 @@ pub(super) fn instant(text: &str, unit: TimeUnit) -> Option<i64> {
             NaiveTime::parse_and_remainder(time.strip_prefix(['T', ' '])?, "%H:%M:%S%.f").ok()?;
         NaiveDateTime::new(date(day)?, time).checked_sub_signed(offset(zone.trim_start())?)?
     };
-    let instant = instant.and_utc();
-    match unit {
-        TimeUnit::Second => Some(instant.timestamp()),
-        TimeUnit::Millisecond => Some(instant.timestamp_millis()),
-        TimeUnit::Microsecond => Some(instant.timestamp_micros()),
-        TimeUnit::Nanosecond => instant.timestamp_nanos_opt(),
-    }
+    Some(instant.and_utc())
 }
 
 fn date(text: &str) -> Option<NaiveDate> {
