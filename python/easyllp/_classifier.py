@@ -20,7 +20,7 @@ from easyllp._classes import by_class, check_prior, counted, in_class_order, nam
 from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise
 from easyllp._randomness import NotRandomWarning, refuse_unless_random
 from easyllp._reports import from_report
-from easyllp._rows import column_names, is_table, readable, table
+from easyllp._rows import column_names, is_table, readable, table, warn_of_scales
 from easyllp._settings import COUNTS, SETTINGS, image_shape, n_threads, seed_of, whole_number
 from easyllp._targets import counts_of
 
@@ -33,8 +33,13 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `easyllp train` with the same settings and seed, byte for byte.
 
     An array is taken as it is: float32 in C order is read where it lies, anything else is converted once, and SciPy's sparse arrays
-    become dense ones. Scale it if its columns differ in size. The columns of a table (pandas, Polars, PyArrow, whatever has Arrow's
-    PyCapsule interface) are encoded: numbers are standardised and may be missing, text and categorical columns are categories.
+    become dense ones. The columns of a table (pandas, Polars, PyArrow, whatever has Arrow's PyCapsule interface) are encoded: numbers
+    are standardised and may be missing, text and categorical columns are categories. So the same numbers give another model as an
+    array than as a table, at the same `l2`: as with scikit-learn's LogisticRegression, scale an array first if its columns differ in
+    unit (StandardScaler gives the table's model); there is a warning if their ranges differ much.
+
+    A linear model is fitted to convergence (L-BFGS) by default. Any of `epochs`, `lr` and `batch_size` makes it train with Adam instead,
+    where `l2` is the weight decay; `optimizer_` says which it was.
 
     Parameters
     ----------
@@ -50,12 +55,13 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         in a row are no better. With minibatches it is the decay of
         weights, by default none.
     epochs : int, optional
-        Train by minibatches (Adam) with at most so many passes over the rows (40 by default for networks), stopped when held-out bags
-        see no better; a linear model is else brought to its optimum.
+        Train with Adam for at most so many epochs (40 by default for networks), with early stopping on validation bags. Without this,
+        `lr` and `batch_size` a linear model is fitted to convergence (L-BFGS).
     lr : float, optional
-        The step size of minibatches, by default 0.001; for easyllp-sgd a factor of the paper's steps.
+        The learning rate of Adam, by default 0.001; also makes a linear model train with Adam. For easyllp-sgd a factor of the paper's
+        steps.
     batch_size : int, optional
-        Rows in a minibatch, by default 256.
+        Rows in a minibatch of Adam, by default 256; also makes a linear model train with Adam.
     holdout : float, default=0.2
         The share of the bags to hold out; 0 for none.
     stop_by : {"brier", "error"}, default="brier"
@@ -117,6 +123,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The course of the training on all bags: `epoch` and `loss`, a list each.
     stopped_because_ : str
         finished, converged or flat.
+    optimizer_ : {"L-BFGS", "Adam", "SGD"}
+        What it was trained with. `verbose` tells why, too.
     holdout_ : Evaluation or None
         Validation metrics, estimated from the held-out bags. They describe models trained on the other bags, not the final model,
         which is trained on all bags. What was chosen on one half of the held-out bags is evaluated on the other half, and the other
@@ -302,6 +310,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("there is n_samples=1 bag, and at least 2 are needed: one bag tells rows apart by nothing")
         if noise is None:
             _check_classes(given, classes)
+        warn_of_scales(features)
         settings = {name: getattr(self, name) for name in SETTINGS}
         settings |= {name: whole_number(name, settings[name], 1) for name in COUNTS if settings[name] is not None}
         settings["seed"] = seed_of(self.random_state)
@@ -323,6 +332,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = json.loads(outcome)
         self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
         self.stopped_because_ = told["log"]["stopped"]
+        self.optimizer_ = told["optimizer"]
         evaluation = _evaluation(told["held_out"], classes.tolist() if positive is None else model.classes)
         self.holdout_ = None if evaluation is None else evaluation.judged(told["randomness"], force=False)
         if told["randomness"]["verdict"] != "plausible":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,33 @@ def _is_pandas(X: Any) -> bool:
 def readable(values: Any, dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
     """Numbers in C order at an address that suits them, as the compiled part reads them; copied if they are not."""
     return np.require(values, dtype, ["C", "A"])
+
+
+#: Ranges this many times the median range, or this small a part of it, belong to columns of another unit. Pixels of images are not: the
+#: rarely lit ones have small ranges, too.
+_LARGE, _SMALL = 100, 1000
+
+
+def warn_of_scales(X: Any) -> None:
+    """Warn if the columns of an array have very different ranges: an array is taken as it is, the columns of a table are standardised."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] < 2:
+        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        ranges = np.ptp(X[:: max(1, len(X) // 10_000)], axis=0)
+    varying = np.flatnonzero(ranges > 0)
+    if len(varying) < 2 or not np.isfinite(ranges).all():
+        return
+    median = float(np.median(ranges[varying]))
+    widest, narrowest = (int(varying[place(ranges[varying])]) for place in (np.argmax, np.argmin))
+    if ranges[widest] > _LARGE * median or ranges[narrowest] * _SMALL < median:
+        warnings.warn(
+            f"X is an array, whose columns are taken as they are, and their ranges differ: column {widest} has a range of "
+            f"{ranges[widest]:.3g}, column {narrowest} of {ranges[narrowest]:.3g}. The penalty `l2` and the learning rate then act "
+            "unevenly on columns, and a table with the same numbers, whose columns are standardised, gives another model: scale X "
+            "first, for instance with sklearn.preprocessing.StandardScaler",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def column_names(X: Any) -> list[str]:

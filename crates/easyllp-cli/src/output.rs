@@ -48,12 +48,17 @@ pub(crate) fn misuse(message: &str) -> anyhow::Error {
 /// Settings that do not go together are such a mistake, too. The library has the names of options in backquotes.
 pub(crate) fn misfit(error: easyllp::Error) -> anyhow::Error {
     let easyllp::Error::Misfit { reason } = &error else { return error.into() };
-    let mut parts = reason.split('`');
-    let mut message = parts.next().unwrap_or_default().to_owned();
+    misuse(&spelled(reason))
+}
+
+/// A sentence of the library with its options as the command line has them.
+pub(crate) fn spelled(sentence: &str) -> String {
+    let mut parts = sentence.split('`');
+    let mut spelled = parts.next().unwrap_or_default().to_owned();
     while let Some(option) = parts.next() {
-        message = message + "--" + &option.replace('_', "-") + parts.next().unwrap_or_default();
+        spelled = spelled + "--" + &option.replace('_', "-") + parts.next().unwrap_or_default();
     }
-    misuse(&message)
+    spelled
 }
 
 /// A count with commas between thousands.

@@ -59,6 +59,7 @@ impl Model {
             let found = randomness(&bags)?;
             let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
             let rows = lent.rows(&encoder)?;
+            line.say(format!("optimizer: {}", recipe.optimizer_choice()));
             let mut progress = Telling::begin(line);
             let fitted = recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))?;
             let of_scores = |held_out: &HeldOut, scores: &Array2<f32>| {
@@ -76,6 +77,7 @@ impl Model {
         let outcome = json!({
             "log": fitted.log,
             "held_out": held_out,
+            "optimizer": recipe.optimizer_choice().name,
             "randomness": told(&found),
             "assumes_random_bags": recipe.method.assumes_random_bags(),
         });

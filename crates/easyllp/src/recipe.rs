@@ -3,9 +3,11 @@
 //! The program and the Python package both cook by these recipes, so that the same settings give the same model, byte for byte.
 
 mod choices;
+mod optimizer;
 mod validation;
 
 pub use choices::{Choices, TargetsName};
+pub use optimizer::OptimizerChoice;
 
 use crate::artifact::ModelFile;
 use crate::bagging;
@@ -285,11 +287,7 @@ impl Recipe {
             }
             return Ok(Plan::Given(Optimizer::Sgd(self.choices.sgd(self.lr))));
         }
-        let has_minibatches = self.model != ModelName::Linear
-            || self.choices.need_minibatches(self.method)
-            || self.epochs.is_some()
-            || self.lr.is_some()
-            || self.batch_size.is_some();
+        let has_minibatches = self.optimizer_choice().because.is_some();
         match (has_minibatches, self.l2) {
             (true, Some(Penalty::Auto)) => {
                 misfit("`l2` auto is for linear models without minibatches: give a number")

@@ -5,7 +5,7 @@ use crate::data::{Data, DataArgs};
 use crate::diagnosis::{Shown, uneven_columns};
 use crate::figures::{ON_ASTERISKS, figures, positive_class, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
-use crate::output::{misfit, misuse, print, thousands};
+use crate::output::{misfit, misuse, print, spelled, thousands};
 use crate::progress::{Step, Training};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -50,16 +50,17 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
     l2: Option<Penalty>,
 
-    /// Train by minibatches (Adam), with at most this many passes over the rows (40 by default for networks), stopped when held-out
-    /// bags see no better; a linear model is else brought to its optimum
+    /// Train with Adam for at most N epochs (40 by default for networks), with early stopping on validation bags. Without this
+    /// option, --lr and --batch-size a linear model is fitted to convergence (L-BFGS)
     #[arg(long, value_name = "N", value_parser = parse_count)]
     epochs: Option<NonZeroUsize>,
 
-    /// Step size of minibatches, by default 0.001; for easyllp-sgd a factor of the paper's steps, by default 1
+    /// Learning rate of Adam, by default 0.001; also makes a linear model train with Adam. For easyllp-sgd a factor of the paper's
+    /// steps, by default 1
     #[arg(long, value_name = "RATE", value_parser = parse_positive, allow_negative_numbers = true)]
     lr: Option<f64>,
 
-    /// Rows in a minibatch; by default 256
+    /// Rows in a minibatch of Adam, by default 256; also makes a linear model train with Adam
     #[arg(long, value_name = "N", value_parser = parse_count)]
     batch_size: Option<NonZeroUsize>,
 
@@ -174,6 +175,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         eprintln!("easyllp: warning: {sentence}");
     }
 
+    eprintln!("easyllp: optimizer: {}", spelled(&recipe.optimizer_choice().to_string()));
     let mut training = None;
     let mut watch = |doing: Doing| {
         match doing {

@@ -174,11 +174,18 @@ impl Choices {
         Sgd { labels, steps, scale: scale.unwrap_or(1.0), domain, iterate }
     }
 
-    /// Whether there is no training without minibatches.
-    pub(super) fn need_minibatches(&self, method: MethodName) -> bool {
-        // Labels that are drawn afresh in every epoch need epochs.
-        let is_fresh = self.targets == Some(TargetsName::FreshSurrogate);
-        method.judges_bags() || self.is_by_bags() || self.rebag.is_some() || is_fresh
+    /// Why there is no training without minibatches, if so.
+    pub(super) fn reason_for_minibatches(&self, method: MethodName) -> Option<String> {
+        let reason = match self.targets {
+            _ if method.judges_bags() => {
+                return Some(format!("method {method} needs minibatches of whole bags"));
+            }
+            _ if self.is_by_bags() => "`batches` bags needs minibatches",
+            _ if self.rebag.is_some() => "`rebag` needs epochs",
+            Some(TargetsName::FreshSurrogate) => "`targets` fresh-surrogate needs epochs",
+            _ => return None,
+        };
+        Some(reason.into())
     }
 
     fn is_by_bags(&self) -> bool {

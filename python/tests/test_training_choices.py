@@ -1,0 +1,65 @@
+"""What settings and the form of rows decide without saying it: the optimizer, and whether columns are standardised."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from easyllp import LLPClassifier, datasets, make_bags
+
+
+@pytest.fixture
+def units(task):
+    """The task with columns in units of their own, and bags."""
+    X, y = task
+    bags, proportions = make_bags(y, size=8)
+    return X * np.array([1, 1000, 0.01], dtype=np.float32), proportions, bags
+
+
+def test_a_scaled_array_gives_the_model_of_the_table(units):
+    pd = pytest.importorskip("pandas")
+    X, y, bags = units
+    model = LLPClassifier(l2=0.1, holdout=0)
+    table = pd.DataFrame(X.astype(np.float64), columns=["a", "b", "c"])
+    of_table = model.fit(table, y, bags=bags).predict_proba(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scaled = StandardScaler().fit_transform(X.astype(np.float64))
+        of_scaled = model.fit(scaled, y, bags=bags).predict_proba(scaled)
+    # Features are float32: a probability differs by a few units in the last place of one, 6e-8, times the few terms of a score.
+    np.testing.assert_allclose(of_scaled, of_table, atol=2e-6)
+    with pytest.warns(UserWarning, match="column 1 has a range of .*, column 2 of .*StandardScaler"):
+        as_it_is = model.fit(X, y, bags=bags).predict_proba(X)
+    assert np.abs(as_it_is - of_table).max() > 0.01
+
+
+def test_there_is_no_warning_where_columns_share_a_unit(task):
+    X, y = task
+    train, _ = datasets.optdigits()
+    constant = np.column_stack([X, np.zeros(len(X)), np.full(len(X), 1e6)])
+    indicators = np.column_stack([X, X > 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows, labels in [(X, y), (constant, y), (indicators, y), (train.X, train.y % 2)]:
+            LLPClassifier(l2=0.1, holdout=0).fit(rows, labels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "optimizer", "reason"),
+    [
+        ({}, "L-BFGS", "L-BFGS (a linear model is fitted to convergence)"),
+        ({"lr": 0.01}, "Adam", "Adam (because `lr` is set); without `epochs`, `lr` and `batch_size` a linear model is fitted"),
+        ({"batch_size": 64}, "Adam", "Adam (because `batch_size` is set); without"),
+        ({"model": "mlp:4", "epochs": 2}, "Adam", "Adam (because the model is not linear)"),
+        ({"method": "easyllp-sgd"}, "SGD", "SGD (because method easyllp-sgd"),
+    ],
+)
+def test_the_optimizer_is_told(task, capfd, settings, optimizer, reason):
+    X, y = task
+    l2 = {"l2": 0.1} if settings.get("method") is None else {}
+    model = LLPClassifier(**settings, **l2, holdout=0, verbose=1).fit(X, y)
+    assert model.optimizer_ == optimizer
+    assert f"optimizer: {reason}" in capfd.readouterr().err
