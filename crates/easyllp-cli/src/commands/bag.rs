@@ -236,7 +236,10 @@ fn reports(keys: Vec<(Field, ArrayRef)>, bags: &Bags, classes: &Classes) -> Resu
     let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = keys.into_iter().unzip();
     let mut add = |what: &str, name: &str, column: ArrayRef| {
         let is_taken = fields.iter().any(|field| field.name() == name);
-        anyhow::ensure!(!is_taken, "{what} is called `{name}`, as a column of the reports already is: rename it");
+        anyhow::ensure!(
+            !is_taken,
+            "{what} is called `{name}`, as a column of the reports already is: rename it"
+        );
         fields.push(Field::new(name, column.data_type().clone(), false));
         columns.push(column);
         Ok(())
