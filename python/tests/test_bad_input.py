@@ -93,7 +93,7 @@ def fit(X=X, y=HALF, bags=AB, **settings):
         (lambda: fit().predict(np.zeros((2, 3))), ValueError, "3 features"),
         (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1}), ValueError, "1 bags of the rows have no report: 'b'"),
         (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1, "c": 0}), ValueError, "1 reported bags have no rows: 'c'"),
-        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 3}), ValueError, "reports 3 of class 1"),
+        (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 3}), ValueError, "reports 3 of class index 1"),
         (lambda: LLPClassifier().fit_bags(X, AB, [1, 1]), TypeError, "counts must be a mapping"),
         (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1}, noise=("cauchy", 1)), ValueError, "not a law of noise"),
         (lambda: LLPClassifier().fit_bags(X, AB, {"a": 1, "b": 1}, noise=("laplace", -1)), ValueError, "noise of scale -1"),
