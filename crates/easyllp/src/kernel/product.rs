@@ -2,6 +2,7 @@
 //! that results do not depend on the number of threads.
 
 use super::arch;
+use super::vectors::is_widest;
 use gemm_common::Parallelism;
 use gemm_common::gemm::gemm_basic_generic;
 use gemm_common::simd::MixedSimd;
@@ -39,8 +40,9 @@ type Routine<T> = unsafe fn(
     Parallelism,
 );
 
-/// The product for one kind of vectors, of so many numbers each. `gemm` hands out that of the widest vectors only, so this
-/// puts together what it is made of, as its `gemm_def!` does.
+/// The product for a narrower kind of vectors, of so many numbers each. `gemm` hands out that of the widest vectors only, so this
+/// puts together what it is made of, as its `gemm_def!` does. Compiled here it is up to twice as slow, which matters to no one who
+/// chooses such vectors.
 macro_rules! routine {
     ($element:ident, $kernels:path, $vectors:ident, $lanes:literal) => {{
         use $kernels as kernels;
@@ -118,12 +120,10 @@ pub(crate) trait Element: LinalgScalar + Send + Sync {
 impl Element for f32 {
     fn routine(arch: Arch) -> Routine<Self> {
         match arch {
-            Arch::Scalar => routine!(f32, gemm_f32::microkernel::scalar::f32, Scalar, 1),
+            _ if is_widest(arch) => gemm_f32::gemm::f32::get_gemm_fn(),
             #[cfg(target_arch = "x86_64")]
             Arch::V3(_) => routine!(f32, gemm_f32::microkernel::fma::f32, V3, 8),
-            #[cfg(target_arch = "x86_64")]
-            Arch::V4(_) => routine!(f32, gemm_f32::microkernel::avx512f::f32, V4, 16),
-            _ => gemm_f32::gemm::f32::get_gemm_fn(),
+            _ => routine!(f32, gemm_f32::microkernel::scalar::f32, Scalar, 1),
         }
     }
 }
@@ -131,12 +131,10 @@ impl Element for f32 {
 impl Element for f64 {
     fn routine(arch: Arch) -> Routine<Self> {
         match arch {
-            Arch::Scalar => routine!(f64, gemm_f64::microkernel::scalar::f64, Scalar, 1),
+            _ if is_widest(arch) => gemm_f64::gemm::f64::get_gemm_fn(),
             #[cfg(target_arch = "x86_64")]
             Arch::V3(_) => routine!(f64, gemm_f64::microkernel::fma::f64, V3, 4),
-            #[cfg(target_arch = "x86_64")]
-            Arch::V4(_) => routine!(f64, gemm_f64::microkernel::avx512f::f64, V4, 8),
-            _ => gemm_f64::gemm::f64::get_gemm_fn(),
+            _ => routine!(f64, gemm_f64::microkernel::scalar::f64, Scalar, 1),
         }
     }
 }

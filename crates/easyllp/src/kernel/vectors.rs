@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use pulp::Arch;
 use std::fmt;
+use std::mem::discriminant;
 use std::sync::OnceLock;
 
 const VARIABLE: &str = "EASYLLP_VECTORS";
@@ -108,6 +109,11 @@ fn choice() -> &'static Choice {
 #[inline]
 pub(crate) fn arch() -> Arch {
     choice().arch
+}
+
+/// Whether this machine has no wider vectors.
+pub(super) fn is_widest(arch: Arch) -> bool {
+    discriminant(&arch) == discriminant(&Arch::new())
 }
 
 #[cfg(test)]
