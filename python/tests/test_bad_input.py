@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -184,3 +188,13 @@ def test_a_damaged_file_is_refused(task, tmp_path):
     (tmp_path / "model").write_bytes(whole)
     with pytest.raises(ValueError, match="checksum"):
         easyllp.load(tmp_path / "model")
+
+
+def test_the_environment_names_vectors_that_are_there():
+    def imported(vectors):
+        environment = {**os.environ, "EASYLLP_VECTORS": vectors}
+        return subprocess.run([sys.executable, "-c", "import easyllp"], env=environment, capture_output=True, text=True)
+
+    assert imported("scalar").returncode == 0
+    refused = imported("mmx").stderr.splitlines()[-1]
+    assert refused.startswith("ValueError: EASYLLP_VECTORS is `mmx`, which this machine does not have: choose one of scalar"), refused
