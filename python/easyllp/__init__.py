@@ -18,7 +18,7 @@ from easyllp._classifier import LLPClassifier
 from easyllp._diagnosis import Diagnosis, diagnose
 from easyllp._evaluation import Estimate, Evaluation, bag_metric, bag_scorer, evaluate
 from easyllp._files import load, save
-from easyllp._randomness import NotRandomWarning, WithheldError
+from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, WithheldError
 from easyllp._targets import make_bags, soft_targets
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Evaluation",
     "LLPClassifier",
     "NotRandomWarning",
+    "TrainingBagsWarning",
     "WithheldError",
     "bag_metric",
     "bag_scorer",

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from easyllp import _easyllp
 from easyllp._bags import Bags, _is_missing, eager, from_proportions
 from easyllp._classes import by_class, check_prior, counted, in_class_order, names_of, prior_of
-from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise
-from easyllp._randomness import NotRandomWarning, refuse_unless_random
+from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise, evaluate
+from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, refuse_unless_random
 from easyllp._reports import from_report
 from easyllp._rows import column_names, is_table, readable, table, warn_of_scales
 from easyllp._settings import COUNTS, SETTINGS, image_shape, n_threads, seed_of, whole_number
@@ -493,9 +493,48 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if given.n_classes != len(self.classes_):
             raise ValueError(f"y is of {given.n_classes} classes, and the model of {len(self.classes_)}")
         given = by_class(given, self.classes_)
-        scores = self._model.scores(self._checked(X))
+        features = self._checked(X)
+        self._warn_of_training_bags(features, given, None, stacklevel=3)
+        scores = self._model.scores(features)
         value, *_ = _easyllp.figure("accuracy", scores, self._model.link, given.of_row, counts_of(given))
         return value
+
+    def evaluate(
+        self, X: Any, y: Any = None, bags: Any = None, *, counts: Any = None, noise: tuple[str, Any] | None = None, **options: Any
+    ) -> Evaluation:
+        """Estimate row-level metrics from bags that the model was not trained on.
+
+        The same as `easyllp.evaluate` of `predict_proba(X)`, but bags that the model was trained on are noticed, with a
+        `TrainingBagsWarning`: metrics from training bags flatter a model.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_rows, n_features)
+        y, bags, counts, noise
+            As in `easyllp.evaluate`.
+        **options
+            Further options of `easyllp.evaluate`.
+
+        Returns
+        -------
+        Evaluation
+        """
+        X = eager(X)
+        if bags is not None:
+            given = from_report(bags, counts, _n_rows(X)) if counts is not None else from_proportions(y, bags, _n_rows(X))
+            self._warn_of_training_bags(self._checked(X), given, declared_noise(noise, given.names), stacklevel=3)
+        return evaluate(self.predict_proba(X), y, bags, counts=counts, noise=noise, classes=self.classes_, **options)
+
+    def _warn_of_training_bags(
+        self, features: Any, given: Bags, noise: tuple[str, list[float]] | None, *, stacklevel: int
+    ) -> None:
+        found = self._model.training_bags(features, given.of_row, counts_of(given), noise)
+        if found is not None:
+            warnings.warn(
+                f"the model was trained on {found}: metrics from training bags flatter a model. Evaluate it on other bags",
+                TrainingBagsWarning,
+                stacklevel=stacklevel,
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, which the program `easyllp` reads, too; `easyllp.load` is the way back.

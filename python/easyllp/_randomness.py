@@ -25,6 +25,10 @@ class WithheldError(KeyError, ValueError):
         return str(self.args[0]) if self.args else ""  # KeyError would put it in quotes
 
 
+class TrainingBagsWarning(UserWarning):
+    """A model is evaluated on bags that it was trained on, which flatters it."""
+
+
 def randomness(given: Bags, noise: tuple[str, list[float]] | None = None) -> dict[str, Any]:
     """Test bags by the one rule: verdict, ratio, p_value, is_rejected, and the result in words."""
     found: dict[str, Any] = json.loads(_easyllp.diagnose(given.of_row, counts_of(given), noise, None))["randomness"]

@@ -121,3 +121,46 @@ fn nothing_is_tuned_by_metrics_that_are_withheld() {
     let (text, said) = succeed(by.path(), &format!("{tune} --force"));
     assert!(text.contains("best") && said.contains(NOT_RANDOM), "{text}{said}");
 }
+
+/// An embedding model remembers its training bags: evaluated on all of them, on half, or among others, it is told.
+#[test]
+fn a_model_evaluated_on_its_training_bags_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    succeed(folder, "datasets export adult --part test --out adult.csv");
+    succeed(folder, "bag --rows adult.csv --label income --positive >50K --size 16 --format csv --out bags");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a file");
+    let (rows, reports) = (read("bags/rows.csv"), read("bags/reports.csv"));
+    let place = |text: &str| text.lines().next().expect("a header").split(',').position(|name| name == "bag");
+    // Rows and reports of the bags from one number to below another.
+    let write = |name: &str, from: usize, to: usize| {
+        for (text, file) in [(&rows, "rows"), (&reports, "reports")] {
+            let place = place(text).expect("a bag");
+            let is_in = |line: &&str| {
+                let bag: usize = line.split(',').nth(place).expect("a cell").parse().expect("a number");
+                (from..to).contains(&bag)
+            };
+            let lines: Vec<&str> = text.lines().take(1).chain(text.lines().skip(1).filter(is_in)).collect();
+            fs::write(folder.join(format!("{name}-{file}.csv")), lines.join("\n")).expect("a file");
+        }
+    };
+    for (name, from, to) in [("train", 0, 600), ("half", 0, 300), ("new", 600, 1000), ("mixed", 300, 900)] {
+        write(name, from, to);
+    }
+    let files =
+        |name: &str| format!("--rows {name}-rows.csv --reports {name}-reports.csv --key bag --count >50K");
+    let model = "--model embedding:4,mlp:8 --epochs 2 --holdout 0 --out m";
+    succeed(folder, &format!("train {} {model}", files("train")));
+    let told = |name: &str| succeed(folder, &format!("evaluate --model m {}", files(name))).1;
+    for name in ["train", "half"] {
+        let said = told(name);
+        assert!(said.contains("warning: m was trained on these bags: metrics from training bags"), "{said}");
+    }
+    let said = told("mixed");
+    assert!(said.contains("trained on some of these bags (about 50 %)"), "{said}");
+    assert!(!told("new").contains("trained on"));
+    let against = succeed(folder, &format!("evaluate --model m {} --against m --json", files("half")));
+    assert_eq!(against.1.matches("trained on these bags").count(), 2);
+    let found: Value = serde_json::from_str(&against.0).expect("JSON");
+    assert_eq!(found["training_bags"], 1.0);
+}

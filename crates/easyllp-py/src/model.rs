@@ -55,7 +55,7 @@ impl Model {
         recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
         let (max_vocabulary, hash_buckets) = encoding;
         let lent = features.lent();
-        let (encoder, fitted, held_out, found) = without_lock(py, n_threads, is_verbose, |line| {
+        let (file, outcome) = without_lock(py, n_threads, is_verbose, |line| {
             let found = randomness(&bags)?;
             let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
             let rows = lent.rows(&encoder)?;
@@ -72,17 +72,19 @@ impl Model {
                 None => None,
             };
             let held_out = held_out.transpose()?;
-            Ok((encoder, fitted, held_out, found))
+            let outcome = json!({
+                "log": fitted.log,
+                "held_out": held_out,
+                "optimizer": recipe.optimizer_choice().name,
+                "randomness": told(&found),
+                "assumes_random_bags": recipe.method.assumes_random_bags(),
+            });
+            Ok((
+                recipe.model_file(fitted, &rows, &bags, encoder.clone(), classes, image),
+                outcome.to_string(),
+            ))
         })?;
-        let outcome = json!({
-            "log": fitted.log,
-            "held_out": held_out,
-            "optimizer": recipe.optimizer_choice().name,
-            "randomness": told(&found),
-            "assumes_random_bags": recipe.method.assumes_random_bags(),
-        });
-        let outcome = outcome.to_string();
-        Ok((Self(recipe.model_file(fitted, &bags, encoder, classes, image)), outcome))
+        Ok((Self(file), outcome))
     }
 
     #[staticmethod]
@@ -130,6 +132,22 @@ impl Model {
     fn probabilities<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let probabilities = self.of_rows(py, &features, |rows| self.0.probabilities(rows))?;
         Ok(probabilities.into_pyarray(py))
+    }
+
+    /// How many of these bags it was trained on, in words, if there are some.
+    fn training_bags(
+        &self,
+        py: Python,
+        features: Features,
+        of_row: PyReadonlyArray1<u32>,
+        counts: PyReadonlyArray2<f64>,
+        noise: Option<(String, Vec<f64>)>,
+    ) -> PyResult<Option<String>> {
+        let bags = bags(&of_row, &counts, noise)?;
+        let lent = features.lent();
+        let found =
+            pooled(py, || Ok(self.0.training_bags.overlap(&lent.rows(&self.0.encoder)?.hashes(), &bags)))?;
+        Ok(found.map(easyllp::Overlap::words))
     }
 
     #[getter]

@@ -21,6 +21,7 @@ use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::table::Encoder;
+use crate::training_bags::TrainingBags;
 use ndarray::Array2;
 use safetensors::tensor::{Dtype, Metadata, View};
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,7 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-/// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
+/// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, LossName, ModelFile, ModelName, TrainingBags};
 ///
 /// let table = Table::new(vec![("age".into(), Column::Numeric(vec![20.0, 40.0]))])?;
 /// let encoder = Encoder::fit(&table, EncoderOptions::default())?;
@@ -65,6 +66,7 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///     prior: LabelPrior::binary(0.25)?,
 ///     settings: [("optimizer".into(), "adam".into())].into(),
 ///     fingerprint: "3f21".into(),
+///     training_bags: TrainingBags::default(),
 ///     name: ModelName::Linear,
 ///     image: None,
 ///     model,
@@ -95,6 +97,8 @@ pub struct ModelFile {
     pub settings: BTreeMap<String, String>,
     /// A fingerprint of the data it was trained on.
     pub fingerprint: String,
+    /// Which bags it was trained on: evaluated on these it would look better than it is.
+    pub training_bags: TrainingBags,
     /// What the model is.
     pub name: ModelName,
     /// The shape of the images that its dense features are, if they are.
@@ -161,6 +165,7 @@ impl ModelFile {
             model: Cow::Borrowed(&self.name),
             prior: Cow::Borrowed(&self.prior),
             settings: Cow::Borrowed(&self.settings),
+            training_bags: Cow::Borrowed(&self.training_bags),
             version: env!("CARGO_PKG_VERSION").into(),
         })?;
         let metadata = [(KEY.to_owned(), format!("{:0>width$} {description}", "", width = CHECKSUM.len()))];
@@ -199,6 +204,7 @@ impl ModelFile {
             model: name,
             prior,
             settings,
+            training_bags,
             ..
         } = serde_json::from_str(description)?;
         let image = image.map(|image| image.parse::<ImageShape>()).transpose()?;
@@ -214,6 +220,7 @@ impl ModelFile {
             prior: prior.into_owned(),
             settings: settings.into_owned(),
             fingerprint: fingerprint.into_owned(),
+            training_bags: training_bags.into_owned(),
             name: name.into_owned(),
             image,
             model,
@@ -247,6 +254,9 @@ impl ModelFile {
         check_length("classes of the prior", self.classes.len(), self.prior.classes().len())?;
         self.loss.training()?;
         self.encoder.check()?;
+        if let Some(flaw) = self.training_bags.flaw() {
+            return refuse(flaw);
+        }
         for block in self.model.parameters().blocks() {
             let name = block.name();
             let strange = block.values.indexed_iter().find(|(_, value)| !value.is_finite());
@@ -274,6 +284,7 @@ struct Description<'m> {
     model: Cow<'m, ModelName>,
     prior: Cow<'m, LabelPrior>,
     settings: Cow<'m, BTreeMap<String, String>>,
+    training_bags: Cow<'m, TrainingBags>,
     version: Cow<'m, str>,
 }
 

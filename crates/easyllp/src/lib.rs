@@ -99,6 +99,7 @@ mod artifact;
 mod atomic;
 mod journal;
 mod onnx;
+mod training_bags;
 
 pub use artifact::ModelFile;
 pub use atomic::{abandon_unfinished_files, write_whole};
@@ -122,6 +123,7 @@ pub use train::{
     Best, ColumnFigures, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer,
     Way,
 };
+pub use training_bags::{Overlap, TrainingBags};
 
 /// The README's example is run with the documentation's.
 #[cfg(doctest)]

@@ -73,6 +73,7 @@ impl ModelFile {
     ///     prior: LabelPrior::binary(0.25)?,
     ///     settings: [].into(),
     ///     fingerprint: "3f21".into(),
+    ///     training_bags: easyllp::TrainingBags::default(),
     ///     name: ModelName::Linear,
     ///     image: None,
     ///     model,

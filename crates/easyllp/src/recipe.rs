@@ -22,6 +22,7 @@ use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::table::Encoder;
 use crate::train::{Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
+use crate::training_bags::TrainingBags;
 use choices::by_name;
 use ndarray::Array2;
 use std::num::NonZeroUsize;
@@ -230,6 +231,7 @@ impl Recipe {
     pub fn model_file(
         &self,
         fitted: Fitted,
+        rows: &Rows,
         bags: &Bags,
         encoder: Encoder,
         classes: Classes,
@@ -242,6 +244,7 @@ impl Recipe {
             prior: LabelPrior::pooled(bags),
             settings: self.settings(bags, &fitted).into_iter().collect(),
             fingerprint: bags.fingerprint(),
+            training_bags: TrainingBags::new(&rows.hashes(), bags),
             encoder,
             name: self.model.clone(),
             image,

@@ -8,6 +8,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, CowArray, Ix2, s};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::OnceLock;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Rows that one thread checks at least, so that small tables stay on one.
 const CHECKED_AT_ONCE: usize = 4096;
@@ -122,6 +123,24 @@ impl<'a> Rows<'a> {
     /// One above the largest id that each categorical field may hold.
     pub fn cardinalities(&self) -> &[u32] {
         &self.cardinalities
+    }
+
+    /// A hash of each row's features, the same on every machine: of the dense ones that are not zero, with their columns,
+    /// and of all categories.
+    pub fn hashes(&self) -> Vec<u64> {
+        let rows = (0..self.n_rows()).into_par_iter().with_min_len(CHECKED_AT_ONCE);
+        rows.map_init(Vec::new, |bytes: &mut Vec<u8>, row| {
+            bytes.clear();
+            for (column, value) in (0_u32..).zip(self.dense.row(row)) {
+                if value.abs() > 0.0 {
+                    bytes.extend(column.to_le_bytes());
+                    bytes.extend(value.to_le_bytes());
+                }
+            }
+            bytes.extend(self.categories.row(row).iter().flat_map(|category| category.to_le_bytes()));
+            xxh3_64(bytes)
+        })
+        .collect()
     }
 
     /// Consecutive rows, without a copy.
@@ -262,6 +281,15 @@ mod tests {
             (batch.dense, batch.categories),
             (array![[2.0_f32], [0.0]].view(), array![[0, 0], [0, 2]].view())
         );
+    }
+
+    #[test]
+    fn rows_have_the_same_hash_if_they_have_the_same_features() {
+        let dense = array![[0.0_f32, 1.0], [-0.0, 1.0], [1.0, 0.0], [0.0, 1.0]];
+        let rows = Rows::new(dense, array![[1], [1], [1], [0]], vec![2]).unwrap();
+        let hashes = rows.hashes();
+        assert_eq!(hashes[0], hashes[1]);
+        assert!(hashes[0] != hashes[2] && hashes[0] != hashes[3] && hashes[2] != hashes[3]);
     }
 
     #[test]

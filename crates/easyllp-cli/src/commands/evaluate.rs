@@ -93,6 +93,8 @@ struct Evaluation {
     bags: Randomness,
     /// Whether metrics from bags are shown; null stands in their place otherwise.
     shown: Shown,
+    /// About what share of the bags the model was trained on; 0 if none of them is known to be.
+    training_bags: f64,
     figures: Vec<Figure>,
     /// The model's figures less those of the other one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -156,12 +158,14 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     use_threads(args.threads)?;
     let file = ModelFile::load(&args.model)?;
     let order = file.classes.order_of(args.reports.counted()?)?;
-    let Scored { file, scores, link } = Scored::new(file, args)?;
+    let scored = Scored::new(file, args)?;
     let mut columns = args.reports.key.clone();
     columns.extend(args.label.iter().filter(|label| !args.reports.key.contains(label)).cloned());
     let known = args.rows.open(&args.reports.key)?.read(&columns)?;
     let joined = args.reports.join(&args.rows, &known, &order)?;
     let bags = &joined.bags;
+    let training_bags = scored.warn_of_training_bags(&args.model, bags);
+    let Scored { file, scores, link, .. } = scored;
     let label = |name: &String| labels_of(name, known.column(name)?, &args.positive, &file.classes);
     let truth = args.label.as_ref().map(label).transpose()?;
     let truth = truth.as_deref();
@@ -179,10 +183,13 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         classes: file.classes.names().to_vec(),
         bags: found,
         shown,
+        training_bags,
         figures: figures(&scores, link, bags, truth, intervals, shown)?,
         difference: match &args.against {
             Some(path) => {
-                difference(&predictions, &other(path, &file.classes, args)?, bags, truth, intervals, shown)?
+                let other = other(path, &file.classes, args)?;
+                other.warn_of_training_bags(path, bags);
+                difference(&predictions, &other, bags, truth, intervals, shown)?
             }
             None => Vec::new(),
         },
@@ -231,6 +238,8 @@ struct Scored {
     file: ModelFile,
     scores: Array2<f32>,
     link: Link,
+    /// By which training bags are known.
+    row_hashes: Vec<u64>,
 }
 
 impl Scored {
@@ -239,7 +248,18 @@ impl Scored {
         let rows: Rows = file.encoder.encode(&open_for(&file, &args.rows.rows)?.read(&features)?)?;
         let scores = file.model.scores(&rows)?;
         let link = file.loss.training()?.link();
-        Ok(Self { file, scores, link })
+        Ok(Self { row_hashes: rows.hashes(), file, scores, link })
+    }
+
+    /// The share of the bags that the model was trained on, with a warning if there are some.
+    fn warn_of_training_bags(&self, path: &Path, bags: &Bags) -> f64 {
+        let Some(found) = self.file.training_bags.overlap(&self.row_hashes, bags) else { return 0.0 };
+        eprintln!(
+            "easyllp: warning: {} was trained on {}: metrics from training bags flatter a model. Evaluate it on other bags",
+            path.display(),
+            found.words()
+        );
+        found.share
     }
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         Optimizer::Adam(adam) => format!("{} epochs; ", adam.epochs),
         Optimizer::Sgd(_) => String::new(),
     };
-    recipe.model_file(fitted, &bags, encoder, classes, image).save(&args.out)?;
+    recipe.model_file(fitted, &rows, &bags, encoder, classes, image).save(&args.out)?;
     eprintln!("easyllp: {how}model written to {}", args.out.display());
     Ok(())
 }

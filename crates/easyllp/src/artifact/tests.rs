@@ -29,6 +29,7 @@ fn model_file(columns: Vec<(String, Column)>, n_classes: usize) -> ModelFile {
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
         settings: [("optimizer".into(), "adam".into()), ("läuft".into(), "\\ \u{0} ✓".into())].into(),
         fingerprint: "00c0ffee".into(),
+        training_bags: TrainingBags::default(),
         name: ModelName::Linear,
         image: None,
         model: AnyModel::Linear(model),

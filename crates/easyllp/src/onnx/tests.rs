@@ -129,6 +129,7 @@ fn model_file(columns: &[&str], model: &str, n_classes: usize) -> ModelFile {
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
         settings: [].into(),
         fingerprint: "00c0ffee".into(),
+        training_bags: crate::TrainingBags::default(),
         model: name.build(form, n_classes, 1).unwrap(),
         name,
         image,
