@@ -14,7 +14,7 @@ Rows come in bags, and each bag reports how many of its rows are positive, or ho
 from __future__ import annotations
 
 from easyllp import datasets
-from easyllp._classifier import LLPClassifier
+from easyllp._classifier import LLPClassifier, UnfamiliarValuesWarning
 from easyllp._diagnosis import Diagnosis, diagnose
 from easyllp._evaluation import Estimate, Evaluation, bag_metric, bag_scorer, evaluate
 from easyllp._files import load, save
@@ -28,6 +28,7 @@ __all__ = [
     "LLPClassifier",
     "NotRandomWarning",
     "TrainingBagsWarning",
+    "UnfamiliarValuesWarning",
     "WithheldError",
     "bag_metric",
     "bag_scorer",

@@ -421,7 +421,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For more, a score a class in the order of `classes_`: the class of the highest is predicted.
         """
         features = self._checked(X)
-        scores = self._model.scores(features)
+        scores, unfamiliar = self._model.scores(features)
+        _warn_of_unfamiliar(unfamiliar)
         return scores if scores.shape[1] > 1 else scores[:, 0] - np.float32(self._model.threshold)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -453,6 +454,12 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         probabilities : ndarray of shape (n_rows, n_classes)
             In the order of `classes_`; those of a row sum to 1.
 
+        Warns
+        -----
+        UnfamiliarValuesWarning
+            If columns of a table have categories that were not seen in training, numbers outside the training range, or values
+            that are missing where none was.
+
         Examples
         --------
         >>> import numpy as np
@@ -463,7 +470,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array([0, 0, 1, 1])
         """
         features = self._checked(X)
-        return self._model.probabilities(features)
+        probabilities, unfamiliar = self._model.probabilities(features)
+        _warn_of_unfamiliar(unfamiliar)
+        return probabilities
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
         """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it.
@@ -495,7 +504,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = by_class(given, self.classes_)
         features = self._checked(X)
         self._warn_of_training_bags(features, given, None, stacklevel=3)
-        scores = self._model.scores(features)
+        scores, unfamiliar = self._model.scores(features)
+        _warn_of_unfamiliar(unfamiliar)
         value, *_ = _easyllp.figure("accuracy", scores, self._model.link, given.of_row, counts_of(given))
         return value
 
@@ -602,6 +612,16 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class UnfamiliarValuesWarning(UserWarning):
+    """Rows have values that the model was not trained on: unseen, missing or out of range."""
+
+
+def _warn_of_unfamiliar(lines: list[str]) -> None:
+    if lines:
+        text = "\n".join(["rows have values that the model was not trained on", *lines])
+        warnings.warn(text, UnfamiliarValuesWarning, stacklevel=3)
 
 
 def _check_classes(given: Bags, classes: npt.NDArray[Any]) -> None:

@@ -164,3 +164,62 @@ fn a_model_evaluated_on_its_training_bags_is_told() {
     let found: Value = serde_json::from_str(&against.0).expect("JSON");
     assert_eq!(found["training_bags"], 1.0);
 }
+
+#[test]
+fn values_that_the_model_was_not_trained_on_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    succeed(folder, "datasets export adult --part test --out adult.csv");
+    succeed(folder, "bag --rows adult.csv --label income --positive >50K --size 16 --format csv --out bags");
+    let files = "--reports bags/reports.csv --key bag --count >50K";
+    succeed(folder, &format!("train --rows bags/rows.csv {files} --l2 0.01 --holdout 0 --out m"));
+    let predict =
+        |rows: &str, rest: &str| run(folder, &format!("predict --model m --rows {rows} --out s.csv {rest}"));
+    let (code, _, said) = predict("bags/rows.csv", "--strict");
+    assert!(code == 0 && said.is_empty(), "{said}");
+
+    let text = fs::read_to_string(folder.join("bags/rows.csv")).expect("rows");
+    let header: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
+    // The same rows with another value in one column of every tenth row, or of all.
+    let write = |name: &str, column: &str, every: usize, change: &dyn Fn(&str) -> String| {
+        let place = header.iter().position(|name| *name == column).expect("a column");
+        let line = |(row, line): (usize, &str)| {
+            let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+            if row > 0 && row.is_multiple_of(every) {
+                cells[place] = change(&cells[place]);
+            }
+            cells.join(",")
+        };
+        let lines: Vec<String> = text.lines().enumerate().map(line).collect();
+        fs::write(folder.join(name), lines.join("\n")).expect("a file");
+    };
+    write("countries.csv", "native-country", 1, &|_| "Atlantis".into());
+    write("ages.csv", "age", 10, &|age| format!("{age}e9"));
+    write("gaps.csv", "age", 10, &|_| String::new());
+    write("codes.csv", "native-country", 1, &|_| "12".into());
+    write("words.csv", "age", 1, &|_| "old".into());
+    for (file, expected) in [
+        (
+            "countries.csv",
+            "column `native-country`: 16281 of 16281 rows have values not seen in training, such as `Atlantis`",
+        ),
+        ("ages.csv", "column `age`: 1628 of 16281 rows are outside the training range of 17 to 90, such as "),
+        ("gaps.csv", "column `age`: 1628 of 16281 rows have no value; in training all had one"),
+    ] {
+        let (code, _, said) = predict(file, "");
+        assert!(code == 0 && said.contains(&format!("warning: {expected}")), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        fs::remove_file(folder.join("s.csv")).expect("scores");
+        let (code, _, said) = predict(file, "--strict");
+        assert!(code == 1 && said.contains(expected) && said.contains("--strict"), "{said}");
+        assert!(!folder.join("s.csv").exists());
+        let (code, _, said) = run(folder, &format!("evaluate --model m --rows {file} {files} --strict"));
+        assert!(code == 1 && said.contains(expected), "{said}");
+    }
+    let (code, _, said) = predict("codes.csv", "");
+    let expected = "column `native-country` holds whole numbers, but the model was trained on text such as";
+    assert!(code == 1 && said.contains(expected), "{said}");
+    let (code, _, said) = predict("words.csv", "");
+    assert!(code == 1 && said.contains("age"), "{said}");
+    assert!(!folder.join("s.csv").exists());
+}

@@ -1,11 +1,13 @@
 //! What rows are in Python: an array of NumPy, or a table.
 
 use crate::work::pooled;
-use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{Array, RecordBatch};
 use arrow_pyarrow::FromPyArrow;
 use easyllp::datasets::{self, Dataset, Labelled};
-use easyllp::table::{Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, HashedText, Table};
+use easyllp::table::{
+    Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, HashedText, Kind, Table, Unfamiliar,
+};
 use easyllp::{Error, Rows};
 use ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
@@ -94,24 +96,41 @@ impl<'l> Lent<'l> {
 
     /// The rows as an encoder has them; an array that is to stay as it is is read where it lies.
     pub(crate) fn rows(self, encoder: &Encoder) -> Result<Rows<'l>, Error> {
+        Ok(self.new_rows(encoder)?.0)
+    }
+
+    /// The same of rows that the encoder was not fitted on, with what it did not see before.
+    pub(crate) fn new_rows(self, encoder: &Encoder) -> Result<(Rows<'l>, Unfamiliar), Error> {
+        let new = |table: &Table| Ok((encoder.encode(table)?, encoder.unfamiliar(table)));
         let array = match self {
-            Self::Table(table) => return encoder.encode(table),
+            Self::Table(table) => return new(table),
             Self::Batches(batches) => {
-                return encoder.encode(&Table::from_batches(batches, &encoder.read_as())?);
+                encoder.check_kinds(kinds(batches))?;
+                return new(&Table::from_batches(batches, &encoder.read_as())?);
             }
             Self::Array(array) => array,
         };
         match encoder.columns() {
             [ColumnEncoder { encoding: ColumnEncoding::AsIs { width }, .. }] if array.ncols() == *width => {
-                Rows::dense(array)
+                Ok((Rows::dense(array)?, Unfamiliar::default()))
             }
             // One column of lists, which says what is wrong if there is something.
             columns => {
                 let name = columns.first().map(|column| column.name.clone()).unwrap_or_default();
-                encoder.encode(&Table::new(vec![(name, Column::Vector(array.to_owned()))])?)
+                new(&Table::new(vec![(name, Column::Vector(array.to_owned()))])?)
             }
         }
     }
+}
+
+/// What the columns of batches hold, but for those that hold nothing.
+fn kinds(batches: &[RecordBatch]) -> Vec<(&str, Kind)> {
+    let Some(first) = batches.first() else { return Vec::new() };
+    let is_there =
+        |place: usize| batches.iter().any(|batch| batch.column(place).null_count() < batch.num_rows());
+    let fields = first.schema_ref().fields().iter().enumerate();
+    let fields = fields.filter(|(place, _)| is_there(*place));
+    fields.filter_map(|(_, field)| Some((field.name().as_str(), Kind::of(field.data_type())?))).collect()
 }
 
 /// Where the library reads the rows of an array: where they lie.

@@ -122,16 +122,24 @@ impl Model {
         Ok(PyBytes::new(py, &onnx))
     }
 
-    /// Scores as the model gives them: one column for two classes, else one a class.
-    fn scores<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        let scores = self.of_rows(py, &features, |rows| self.0.model.scores(rows))?;
-        Ok(scores.into_pyarray(py))
+    /// Scores as the model gives them: one column for two classes, else one a class. With what is unfamiliar in the rows.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        features: Features,
+    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<String>)> {
+        let (scores, lines) = self.of_rows(py, &features, |rows| self.0.model.scores(rows))?;
+        Ok((scores.into_pyarray(py), lines))
     }
 
-    /// The probability of each class.
-    fn probabilities<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let probabilities = self.of_rows(py, &features, |rows| self.0.probabilities(rows))?;
-        Ok(probabilities.into_pyarray(py))
+    /// The probability of each class, likewise.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        features: Features,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<String>)> {
+        let (probabilities, lines) = self.of_rows(py, &features, |rows| self.0.probabilities(rows))?;
+        Ok((probabilities.into_pyarray(py), lines))
     }
 
     /// How many of these bags it was trained on, in words, if there are some.
@@ -242,9 +250,12 @@ impl Model {
         py: Python,
         features: &Features,
         of: impl Fn(&easyllp::Rows) -> Result<Array2<T>, Error> + Sync,
-    ) -> PyResult<Array2<T>> {
+    ) -> PyResult<(Array2<T>, Vec<String>)> {
         let lent = features.lent();
-        pooled(py, || of(&lent.rows(&self.0.encoder)?))
+        pooled(py, || {
+            let (rows, unfamiliar) = lent.new_rows(&self.0.encoder)?;
+            Ok((of(&rows)?, unfamiliar.lines()))
+        })
     }
 }
 

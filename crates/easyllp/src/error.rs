@@ -40,6 +40,10 @@ pub enum Error {
     ColumnTwice { column: String },
     #[error("column `{column}` is {got}, but the encoder was fitted on a {expected} one")]
     ColumnKind { column: String, expected: &'static str, got: &'static str },
+    #[error(
+        "column `{column}` holds {found}, but the model was trained on text such as `{example}`: give the text"
+    )]
+    NumbersForText { column: String, found: &'static str, example: String },
     #[error("{} has no column `{column}`; it has {columns}", path.display())]
     NoSuchColumn { path: PathBuf, column: String, columns: String },
     #[error("column `{column}` has lists without a number")]

@@ -1,6 +1,6 @@
 //! `easyllp evaluate`: how good a model is, from bags alone.
 
-use crate::commands::predict::open_for;
+use crate::commands::predict::{open_for, report_unfamiliar};
 use crate::commands::{parse_count, use_threads};
 use crate::data::{ReportsArgs, RowsArgs};
 use crate::diagnosis::{Shown, diagnosis, sentence, verdict};
@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 /// that, metrics from bags are withheld. Intervals are for the population that the rows were drawn from. With --label the true metrics
 /// stand beside the estimates.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct EvaluateArgs {
     /// The model file
     #[arg(long, value_name = "FILE")]
@@ -67,6 +68,10 @@ pub(crate) struct EvaluateArgs {
     /// Show metrics from bags that do not look random, with a warning
     #[arg(long)]
     force: bool,
+
+    /// Refuse rows with values that the model was not trained on: unseen, missing or out of range
+    #[arg(long)]
+    strict: bool,
 
     /// Threads; by default one a core. The result does not depend on it
     #[arg(long, value_name = "N", value_parser = parse_count)]
@@ -245,7 +250,9 @@ struct Scored {
 impl Scored {
     fn new(file: ModelFile, args: &EvaluateArgs) -> Result<Self> {
         let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
-        let rows: Rows = file.encoder.encode(&open_for(&file, &args.rows.rows)?.read(&features)?)?;
+        let table = open_for(&file, &args.rows.rows)?.read(&features)?;
+        report_unfamiliar(&file.encoder.unfamiliar(&table), args.strict)?;
+        let rows: Rows = file.encoder.encode(&table)?;
         let scores = file.model.scores(&rows)?;
         let link = file.loss.training()?.link();
         Ok(Self { row_hashes: rows.hashes(), file, scores, link })

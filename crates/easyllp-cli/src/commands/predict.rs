@@ -6,8 +6,9 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use clap::Args;
 use easyllp::ModelFile;
-use easyllp::table::{Source, TableWriter};
+use easyllp::table::{Source, TableWriter, Unfamiliar};
 use ndarray::ArrayView1;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +30,10 @@ pub(crate) struct PredictArgs {
     /// Columns of the rows to write beside the scores
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     keep: Vec<String>,
+
+    /// Refuse rows with values that the model was not trained on: unseen, missing or out of range. Nothing is written
+    #[arg(long)]
+    strict: bool,
 
     /// Threads; by default one a core
     #[arg(long, value_name = "N", value_parser = parse_count)]
@@ -62,12 +67,15 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let mut columns: Vec<String> = features.iter().chain(&args.keep).cloned().collect();
     columns.sort_unstable();
     columns.dedup();
+    let mut unfamiliar = Unfamiliar::default();
     for batch in source.batches(&columns) {
         let batch = batch?;
         if batch.num_rows() == 0 {
             continue;
         }
-        let rows = file.encoder.encode(&source.table(&batch, &features)?)?;
+        let table = source.table(&batch, &features)?;
+        unfamiliar.merge(file.encoder.unfamiliar(&table));
+        let rows = file.encoder.encode(&table)?;
         let probabilities = file.probabilities(&rows)?;
         let mut columns: Vec<ArrayRef> = source.plain(&batch, &args.keep)?;
         if classes.len() == 2 {
@@ -86,10 +94,25 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         }
         writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns)?)?;
     }
+    report_unfamiliar(&unfamiliar, args.strict)?;
     Ok(writer.finish()?)
+}
+
+/// Says which values the model was not trained on, and refuses them if that is wanted.
+pub(crate) fn report_unfamiliar(unfamiliar: &Unfamiliar, is_strict: bool) -> Result<()> {
+    for line in unfamiliar.lines() {
+        eprintln!("easyllp: warning: {line}");
+    }
+    anyhow::ensure!(
+        !is_strict || unfamiliar.is_empty(),
+        "the rows have values that the model was not trained on, and --strict refuses them"
+    );
+    Ok(())
 }
 
 /// Rows read as the model's encoder knows their columns.
 pub(crate) fn open_for(file: &ModelFile, rows: &[String]) -> Result<Source> {
+    // As the files have them, and not as the encoder would read them.
+    file.encoder.check_kinds(Source::open(rows, BTreeMap::new())?.columns())?;
     Ok(Source::open(rows, file.encoder.read_as())?)
 }

@@ -37,9 +37,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     let _ = writeln!(text, "data       {}\n\ncolumns", file.fingerprint);
     for column in file.encoder.columns() {
         let how = match &column.encoding {
-            ColumnEncoding::Standardise { mean, scale, flags_missing } => {
+            ColumnEncoding::Standardise { mean, scale, flags_missing, range: (low, high) } => {
                 let flag = if *flags_missing { ", a flag where it is missing" } else { "" };
-                format!("number, mean {mean:.4}, standard deviation {scale:.4}{flag}")
+                format!("number, {low} to {high}, mean {mean:.4}, standard deviation {scale:.4}{flag}")
             }
             ColumnEncoding::StandardiseVector { means, .. } => format!("list of {} numbers", means.len()),
             ColumnEncoding::AsIs { width } => format!("list of {width} numbers, as they are"),

@@ -259,11 +259,14 @@ fn forged_descriptions_are_refused() {
     assert!(
         with(
             "encoder",
-            encoder(json!({"standardise": {"mean": 0.0, "scale": -1.0, "flags_missing": false}}))
+            encoder(json!({"standardise": {"mean": 0.0, "scale": -1.0, "flags_missing": false, "range": [0.0, 1.0]}}))
         )
         .contains("its scale at least 0")
     );
     assert!(with("encoder", encoder(json!({"hash": 1}))).contains("not F32 in [0, 1]"));
+    let bags = |sketch: &str| json!({"sketch": sketch, "repeated_rows": 0.0, "equal_bags": 0.0});
+    assert!(with("training_bags", bags("zz")).contains("hashes of training bags must be"));
+    assert!(with("training_bags", bags(&"0".repeat(32))).contains("must be sorted"));
 }
 
 /// Networks come back to the last bit, and under another name they are refused.

@@ -22,10 +22,10 @@ impl Features {
         let (mut dense, mut fields, mut first_line) = (Dense::default(), Vec::new(), 0);
         for (column, &input) in encoder.columns().iter().zip(&inputs) {
             match &column.encoding {
-                ColumnEncoding::Standardise { mean, scale, flags_missing } => {
+                ColumnEncoding::Standardise { mean, scale, flags_missing, .. } => {
                     dense.number(input, *mean, *scale, *flags_missing);
                 }
-                ColumnEncoding::StandardiseVector { means, scale } => {
+                ColumnEncoding::StandardiseVector { means, scale, .. } => {
                     let wide = graph.cast(input, Element::Double);
                     dense.list(standardised(graph, wide, means, &[*scale]), means.len());
                 }

@@ -25,7 +25,7 @@ impl Table {
             })?;
             let is_coded = matches!(field.data_type(), DataType::Dictionary(..));
             let usual = (is_coded || kind == Kind::Text).then_some(ReadAs::Category);
-            let mut builder = ColumnBuilder::new(name, kind, read_as.get(name).copied().or(usual), true);
+            let mut builder = ColumnBuilder::new(name, kind, read_as.get(name).copied().or(usual));
             builder.reserve(n_rows);
             batches.iter().try_for_each(|batch| builder.extend(batch.column(place)))?;
             Ok((name.clone(), builder.finish()))
@@ -35,6 +35,27 @@ impl Table {
 }
 
 impl Encoder {
+    /// Refuses columns of numbers where the encoder was fitted on text: every number would be a category that it did not see.
+    ///
+    /// Columns of other names, and missing ones, are passed over.
+    pub fn check_kinds<'c>(&self, columns: impl IntoIterator<Item = (&'c str, Kind)>) -> Result<()> {
+        for (name, kind) in columns {
+            let encoder = self.columns().iter().find(|column| column.name == name);
+            let Some(ColumnEncoding::Vocabulary(values)) = encoder.map(|column| &column.encoding) else {
+                continue;
+            };
+            let is_number = |value: &&String| value.parse::<f64>().is_ok();
+            let text = values.iter().find(|value| !value.is_empty());
+            if let (Kind::Integer | Kind::Number, Some(text), None) =
+                (kind, text, values.iter().find(is_number))
+            {
+                let (column, found) = (name.to_owned(), kind.name());
+                return Err(Error::NumbersForText { column, found, example: text.clone() });
+            }
+        }
+        Ok(())
+    }
+
     /// As what the columns are to be read that the encoder knows.
     pub fn read_as(&self) -> BTreeMap<String, ReadAs> {
         let columns = self.columns().iter().filter_map(|column| {
@@ -52,7 +73,7 @@ impl Encoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::EncoderOptions;
+    use crate::table::{Column, EncoderOptions};
     use arrow_array::types::Int32Type;
     use arrow_array::{ArrayRef, DictionaryArray, Float32Array, Int64Array, StringArray};
     use std::sync::Arc;
@@ -68,6 +89,25 @@ mod tests {
             ("coded", Arc::new(coded)),
         ];
         RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_no_text() {
+        let table = |values: &[&str]| {
+            let text = Column::categorical(values.iter().copied());
+            Table::new(vec![("word".into(), text)]).unwrap()
+        };
+        let fit = |values: &[&str]| Encoder::fit(&table(values), EncoderOptions::default()).unwrap();
+        let check = |encoder: &Encoder, kind| encoder.check_kinds([("word", kind), ("other", Kind::Number)]);
+        assert_eq!(
+            check(&fit(&["", "Bern"]), Kind::Integer).unwrap_err().to_string(),
+            "column `word` holds whole numbers, but the model was trained on text such as `Bern`: give the text"
+        );
+        assert_eq!(check(&fit(&["Bern"]), Kind::Text), Ok(()));
+        // Codes that were read as categories, and some that happen to be whole.
+        assert_eq!(check(&fit(&["12", "13"]), Kind::Integer), Ok(()));
+        assert_eq!(check(&fit(&["12", "13A"]), Kind::Number), Ok(()));
+        assert_eq!(check(&fit(&[""]), Kind::Number), Ok(()));
     }
 
     #[test]

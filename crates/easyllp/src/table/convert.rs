@@ -34,12 +34,11 @@ pub(super) struct Dictionary {
 }
 
 impl ColumnBuilder {
-    /// An empty column of this kind. Of categories the distinct values are kept, while few, if `keeps_values` says so.
-    pub(super) fn new(name: &str, kind: Kind, read_as: Option<ReadAs>, keeps_values: bool) -> Self {
+    /// An empty column of this kind.
+    pub(super) fn new(name: &str, kind: Kind, read_as: Option<ReadAs>) -> Self {
         let so_far = match (kind, read_as) {
             (Kind::List, _) => SoFar::Lists { entries: Vec::new(), width: 0 },
-            (_, Some(ReadAs::Category)) if keeps_values => SoFar::Hashed(HashedText::default()),
-            (_, Some(ReadAs::Category)) => SoFar::Hashed(HashedText::without_values()),
+            (_, Some(ReadAs::Category)) => SoFar::Hashed(HashedText::default()),
             (Kind::Text, None) | (_, Some(ReadAs::Text)) => SoFar::Text(Dictionary::default()),
             _ => SoFar::Numbers(Vec::new()),
         };

@@ -1,6 +1,7 @@
 //! Encoders: fitted once on the rows to train on, stored with the model, and applied alike ever after.
 
 use super::hashed::{AsIs, hash_of};
+use super::unfamiliar::extremes;
 use super::{Column, HashedText, Table};
 use crate::error::{Error, Result, check_length};
 use crate::kernel::vectorised;
@@ -43,6 +44,8 @@ pub enum ColumnEncoding {
         scale: f64,
         /// Whether a second feature says that the number is missing: so if one was when the encoder was fitted.
         flags_missing: bool,
+        /// The smallest and the largest of the numbers that are there.
+        range: (f64, f64),
     },
     /// (x − its mean)/scale, with one scale for all entries of the list: what hardly varies stays small.
     StandardiseVector {
@@ -50,6 +53,8 @@ pub enum ColumnEncoding {
         means: Vec<f64>,
         /// The root of the entries' mean variance; 0 if nothing varies.
         scale: f64,
+        /// The smallest and the largest entry.
+        range: (f64, f64),
     },
     /// A list of so many numbers, as it is.
     AsIs {
@@ -219,10 +224,10 @@ impl<'c> Filling<'c> {
     ) -> Result<Self> {
         let known = |values: &[String]| values.iter().map(|value| hash_of(value)).zip(1..).collect();
         Ok(match (encoding, column) {
-            (&ColumnEncoding::Standardise { mean, scale, flags_missing }, Column::Numeric(values)) => {
+            (&ColumnEncoding::Standardise { mean, scale, flags_missing, .. }, Column::Numeric(values)) => {
                 Self::Numbers { values, mean, scale, flags_missing, place }
             }
-            (ColumnEncoding::StandardiseVector { means, scale }, Column::Vector(values)) => {
+            (ColumnEncoding::StandardiseVector { means, scale, .. }, Column::Vector(values)) => {
                 check_length("numbers in a list", means.len(), values.ncols())?;
                 Self::Lists { values: values.view(), means, scale: *scale, place }
             }
@@ -367,13 +372,13 @@ impl ColumnEncoding {
     /// What is wrong with it, if fitting did not make it.
     fn flaw(&self) -> Option<&'static str> {
         let (sound, otherwise) = match self {
-            Self::Standardise { mean, scale, .. } => (
-                mean.is_finite() && is_scale(*scale),
-                "its mean and scale must be finite, its scale at least 0",
+            Self::Standardise { mean, scale, range, .. } => (
+                mean.is_finite() && is_scale(*scale) && is_range(*range),
+                "its mean, scale and range must be finite, its scale at least 0",
             ),
-            Self::StandardiseVector { means, scale } => (
-                means.iter().all(|mean| mean.is_finite()) && is_scale(*scale),
-                "its means and scale must be finite, its scale at least 0",
+            Self::StandardiseVector { means, scale, range } => (
+                means.iter().all(|mean| mean.is_finite()) && is_scale(*scale) && is_range(*range),
+                "its means, scale and range must be finite, its scale at least 0",
             ),
             Self::AsIs { width } => {
                 ((1..=MOST_IN_LIST).contains(width), "its lists must have from 1 to 2^32 numbers")
@@ -400,6 +405,10 @@ fn is_scale(scale: f64) -> bool {
     scale.is_finite() && scale >= 0.0
 }
 
+fn is_range((low, high): (f64, f64)) -> bool {
+    low.is_finite() && high.is_finite() && low <= high
+}
+
 fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<ColumnEncoding> {
     let checked = |scale: f64, largest_mean: f64| match scale {
         _ if !scale.is_finite() => Err(Error::NumbersTooLarge { column: name.into() }),
@@ -414,7 +423,8 @@ fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<Co
             let mean = sum_of(values, |value| value) / n_there;
             let variance = sum_of(values, |value| (value - mean).powi(2)) / n_there;
             let scale = checked(variance.sqrt(), mean.abs())?;
-            ColumnEncoding::Standardise { mean, scale, flags_missing: count < values.len() as f64 }
+            let range = extremes(values.iter().copied());
+            ColumnEncoding::Standardise { mean, scale, flags_missing: count < values.len() as f64, range }
         }
         Column::Vector(values) => {
             let n_rows = values.nrows() as f64;
@@ -425,6 +435,7 @@ fn fit_column(name: &str, column: &Column, options: EncoderOptions) -> Result<Co
             ColumnEncoding::StandardiseVector {
                 scale: checked(variance.sqrt(), largest)?,
                 means: means.to_vec(),
+                range: extremes(wide.iter().copied()),
             }
         }
         Column::Categorical { dictionary, codes } => {
@@ -629,9 +640,14 @@ mod tests {
     fn refuses_encoders_that_were_never_fitted() {
         let column = |name: &str, encoding| ColumnEncoder { name: name.into(), encoding };
         let number = |name: &str| {
-            column(name, ColumnEncoding::Standardise { mean: 1.0, scale: 2.0, flags_missing: false })
+            let range = (-1.0, 4.0);
+            column(name, ColumnEncoding::Standardise { mean: 1.0, scale: 2.0, flags_missing: false, range })
         };
-        let list = |means: &[f64], scale| ColumnEncoding::StandardiseVector { means: means.to_vec(), scale };
+        let list = |means: &[f64], scale| ColumnEncoding::StandardiseVector {
+            means: means.to_vec(),
+            scale,
+            range: (0.0, 1.0),
+        };
         let words =
             |values: &[&str]| ColumnEncoding::Vocabulary(values.iter().copied().map(str::to_owned).collect());
         let refused = |columns: Vec<ColumnEncoder>| Encoder { columns }.check().is_err();
@@ -639,8 +655,20 @@ mod tests {
         assert!(refused(vec![number("b"), number("a")]));
         assert!(refused(vec![number("a"), number("a")]));
         for encoding in [
-            ColumnEncoding::Standardise { mean: f64::NAN, scale: 1.0, flags_missing: false },
-            ColumnEncoding::Standardise { mean: 0.0, scale: -1.0, flags_missing: true },
+            ColumnEncoding::Standardise {
+                mean: f64::NAN,
+                scale: 1.0,
+                flags_missing: false,
+                range: (0.0, 1.0),
+            },
+            ColumnEncoding::Standardise { mean: 0.0, scale: -1.0, flags_missing: true, range: (0.0, 1.0) },
+            ColumnEncoding::Standardise { mean: 0.0, scale: 1.0, flags_missing: true, range: (2.0, 1.0) },
+            ColumnEncoding::Standardise {
+                mean: 0.0,
+                scale: 1.0,
+                flags_missing: true,
+                range: (0.0, f64::NAN),
+            },
             list(&[0.0, f64::INFINITY], 1.0),
             list(&[0.0], -1.0),
             words(&["y", "x"]),

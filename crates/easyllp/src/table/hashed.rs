@@ -26,12 +26,6 @@ impl HashedText {
     /// Beyond this, distinct values are not kept.
     pub const MOST_VALUES: usize = 4096;
 
-    /// An empty column that keeps hashes only.
-    #[cfg(feature = "tables")]
-    pub(super) fn without_values() -> Self {
-        Self { hashes: Vec::new(), values: None }
-    }
-
     /// Makes room for so many rows, if there is room.
     #[cfg(feature = "tables")]
     pub(super) fn reserve(&mut self, n_rows: usize) {
@@ -94,6 +88,11 @@ impl HashedText {
     /// One hash a row.
     pub(crate) fn hashes(&self) -> &[u32] {
         &self.hashes
+    }
+
+    /// The value of this hash, if values are few.
+    pub(crate) fn value(&self, hash: u32) -> Option<&str> {
+        self.values.as_ref()?.get(&hash).map(String::as_str)
     }
 
     /// The distinct values, sorted, if they are few.

@@ -24,6 +24,7 @@ pub mod reports;
 mod source;
 #[cfg(feature = "tables")]
 mod times;
+mod unfamiliar;
 #[cfg(feature = "tables")]
 mod write;
 
@@ -35,6 +36,7 @@ pub use kind::Kind;
 pub use labels::{Labels, labels, labels_of};
 #[cfg(feature = "tables")]
 pub use source::{ReadAs, Source};
+pub use unfamiliar::Unfamiliar;
 #[cfg(feature = "tables")]
 pub use write::TableWriter;
 

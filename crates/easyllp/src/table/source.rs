@@ -33,7 +33,8 @@ pub enum ReadAs {
 }
 
 impl Kind {
-    pub(super) fn of(data_type: &DataType) -> Option<Self> {
+    /// The kind of an Arrow type; none if no column can have it.
+    pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             _ if data_type.is_integer() => Self::Integer,
             _ if data_type.is_numeric() => Self::Number,
@@ -182,7 +183,7 @@ impl Source {
 
     /// The named columns of a batch, for an encoder that is fitted already.
     pub fn table(&self, batch: &RecordBatch, columns: &[String]) -> Result<Table> {
-        let mut builders = self.builders(columns, false)?;
+        let mut builders = self.builders(columns)?;
         extend(&mut builders, batch, columns)?;
         finish(builders, columns)
     }
@@ -205,7 +206,7 @@ impl Source {
 
     /// The named columns of all rows.
     pub fn read(&self, columns: &[String]) -> Result<Table> {
-        let mut builders = self.builders(columns, true)?;
+        let mut builders = self.builders(columns)?;
         if self.format == Format::Parquet {
             let n_rows = self.files.iter().map(|file| parquet::n_rows(file)).sum::<Result<usize>>()?;
             for builder in &mut builders {
@@ -225,10 +226,9 @@ impl Source {
         finish(builders, columns)
     }
 
-    fn builders(&self, columns: &[String], keep_values: bool) -> Result<Vec<ColumnBuilder>> {
-        let builder = |name: &String| {
-            Ok(ColumnBuilder::new(name, self.kind(name)?, self.read_as.get(name).copied(), keep_values))
-        };
+    fn builders(&self, columns: &[String]) -> Result<Vec<ColumnBuilder>> {
+        let builder =
+            |name: &String| Ok(ColumnBuilder::new(name, self.kind(name)?, self.read_as.get(name).copied()));
         columns.iter().map(builder).collect()
     }
 
