@@ -51,7 +51,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     loss : {"logistic", "softmax", "squared"}, optional
         Cross-entropy by default. For networks squared is often the better one.
     l2 : float or "auto", optional
-        The penalty l2/2·‖w‖² of a linear model; by default the best on held-out bags of up to eight, from strong to weak, until two
+        The penalty l2/2·‖w‖² of a linear model; by default the best on held-out bags of up to eight, tried until two
         in a row are no better. With minibatches it is the decay of
         weights, by default none.
     epochs : int, optional

@@ -4,6 +4,7 @@
 
 mod choices;
 mod optimizer;
+mod path;
 mod validation;
 
 pub use choices::{Choices, TargetsName};
@@ -25,19 +26,17 @@ use crate::train::{Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
 use crate::training_bags::TrainingBags;
 use choices::by_name;
 use ndarray::Array2;
+use path::{PathSearch, Step};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use validation::{Selection, ValidationBags};
 
-/// Penalties for a single label that [`Penalty::Auto`] tries, from strong to weak: each solution is where the next one starts.
+/// Penalties for a single label, from strong to weak, that [`Penalty::Auto`] chooses from. Not all of them are tried.
 pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
-
-/// After this many penalties in a row that are no better, weaker ones are not tried: along the path the metric falls, then rises.
-const PATH_PATIENCE: usize = 2;
 
 /// How precisely a penalty's solution is found that is only compared with others. The final model is fitted to
 /// [`Lbfgs::tolerance`].
-const PATH_TOLERANCE: f64 = 1e-4;
+const PATH_TOLERANCE: f64 = 1e-3;
 
 /// How a model comes out of rows and bags.
 ///
@@ -399,29 +398,31 @@ impl Course<'_, '_> {
         let n_scores = self.untrained.n_scores();
         let mut selection = Selection::new(validation, *stop_by, self.loss.link(), smoothing.get(), n_scores);
         let mut model = self.untrained.clone();
-        let mut best: Option<(f64, usize, AnyModel, TrainLog)> = None;
+        let mut best: Option<(usize, AnyModel, TrainLog)> = None;
         let mut optimizers = plan.optimizers(train.n_bags());
         let n_penalties = optimizers.len();
-        for (place, optimizer) in optimizers.iter_mut().enumerate() {
+        let mut search = PathSearch::new(n_penalties);
+        let mut n_tried = 0;
+        while let Some(Step { place, from_best }) = search.next() {
+            n_tried += 1;
+            let optimizer = &mut optimizers[place];
             let what = match optimizer {
                 Optimizer::Lbfgs(lbfgs) if n_penalties > 1 => {
                     lbfgs.tolerance = PATH_TOLERANCE;
-                    format!("penalty {} of at most {n_penalties} (l2 {:.1e})", place + 1, lbfgs.l2)
+                    format!("penalty {n_tried} of at most {n_penalties} (l2 {:.1e})", lbfgs.l2)
                 }
                 _ => "training bags".into(),
             };
+            if let (true, Some((_, best, _))) = (from_best, &best) {
+                model = best.clone();
+            }
             let log = self.fit(&mut model, train, optimizer, &what, Some(&mut selection), watch)?;
             let Some((_, metric)) = log.best else { return Err(Error::NoFigure) };
-            match &best {
-                Some((least, best_place, ..)) if metric >= *least => {
-                    if place - best_place >= PATH_PATIENCE {
-                        break;
-                    }
-                }
-                _ => best = Some((metric, place, model.clone(), log)),
+            if search.see(metric, log.epochs.is_empty()) {
+                best = Some((place, model.clone(), log));
             }
         }
-        let (_, place, model, log) = best.expect("at least one optimiser is tried");
+        let (place, model, log) = best.ok_or(Error::NoFigure)?;
         let (n_candidates, scores) = selection.finish();
         Ok(Chosen { model, log, place, n_candidates, scores })
     }

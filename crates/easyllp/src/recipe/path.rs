@@ -1,0 +1,115 @@
+//! Which penalties are tried, and in which order.
+//!
+//! From strong to weak the metric on validation bags falls, then rises. So the search sets out from the middle of the path
+//! towards weaker penalties, each fit starting from the last one. If the first step is no better, it turns to stronger ones. It
+//! stops after two in a row that are no better, and where a weaker penalty leaves the model as it is, since still weaker ones
+//! do so, too.
+
+/// After this many penalties in a row that are no better, the search stops.
+const PATIENCE: usize = 2;
+
+/// A walk along candidates that are ordered from the strongest penalty to the weakest.
+pub(super) struct PathSearch {
+    n_candidates: usize,
+    start: usize,
+    /// The least metric so far, and whose it is.
+    best: Option<(usize, f64)>,
+    next: Option<Step>,
+}
+
+/// A candidate to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) place: usize,
+    /// Whether the fit starts from the best model so far, not from the last one.
+    pub(super) from_best: bool,
+}
+
+impl PathSearch {
+    /// Over so many candidates, at least one.
+    pub(super) fn new(n_candidates: usize) -> Self {
+        let start = (n_candidates - 1) / 2;
+        let next = Some(Step { place: start, from_best: false });
+        Self { n_candidates, start, best: None, next }
+    }
+
+    /// The candidate to try next; `None` at the end.
+    pub(super) fn next(&self) -> Option<Step> {
+        self.next
+    }
+
+    /// Takes the metric of the candidate that was to be tried, and whether it left the model as it was. Answers whether the
+    /// candidate is the best so far.
+    pub(super) fn see(&mut self, metric: f64, is_unchanged: bool) -> bool {
+        let Some(Step { place, .. }) = self.next else { return false };
+        let is_best = self.best.is_none_or(|(_, least)| metric < least);
+        if is_best {
+            self.best = Some((place, metric));
+        }
+        let (best, start) = (self.best.map_or(place, |(best, _)| best), self.start);
+        let on = |place: usize| Some(Step { place, from_best: false });
+        let turn = start.checked_sub(1).map(|place| Step { place, from_best: true });
+        self.next = if place >= start {
+            let first_step_failed = place == start + 1 && best == start;
+            let ends = is_unchanged || place - best >= PATIENCE || place + 1 == self.n_candidates;
+            match (best == start, first_step_failed || (ends && place > start)) {
+                (_, false) if place + 1 < self.n_candidates => on(place + 1),
+                (true, _) => turn,
+                (false, _) => None,
+            }
+        } else if best - place >= PATIENCE {
+            None
+        } else {
+            place.checked_sub(1).and_then(on)
+        };
+        is_best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The places tried and the one found, for metrics by place; the model does not change from `unchanged` on.
+    fn search(metrics: &[f64], unchanged: usize) -> (Vec<usize>, usize) {
+        let mut search = PathSearch::new(metrics.len());
+        let (mut tried, mut found) = (Vec::new(), 0);
+        while let Some(Step { place, from_best }) = search.next() {
+            assert_eq!(from_best, tried.iter().any(|&other| other > place) && place + 1 == search.start);
+            tried.push(place);
+            if search.see(metrics[place], place >= unchanged) {
+                found = place;
+            }
+        }
+        (tried, found)
+    }
+
+    #[test]
+    fn the_minimum_of_a_valley_is_found_wherever_it_is() {
+        for least in 0..8_i32 {
+            let metrics: Vec<f64> = (0..8).map(|place| f64::from((place - least).abs())).collect();
+            let (tried, found) = search(&metrics, 8);
+            assert_eq!(found, least.unsigned_abs() as usize);
+            assert!(tried.len() <= 6, "{tried:?}");
+        }
+    }
+
+    #[test]
+    fn it_goes_downhill_and_stops_after_two_that_are_no_better() {
+        assert_eq!(search(&[0.0, 0.0, 9.0, 5.0, 4.0, 3.0, 5.0, 6.0], 8), (vec![3, 4, 5, 6, 7], 5));
+        assert_eq!(search(&[1.0, 6.0, 5.0, 4.0, 7.0, 0.0, 0.0, 0.0], 8), (vec![3, 4, 2, 1], 3));
+        // One that is no better may be chance.
+        assert_eq!(search(&[9.0, 9.0, 9.0, 5.0, 4.0, 4.5, 3.0, 8.0], 8), (vec![3, 4, 5, 6, 7], 6));
+    }
+
+    #[test]
+    fn weaker_penalties_that_change_nothing_are_not_tried() {
+        assert_eq!(search(&[9.0, 9.0, 9.0, 5.0, 4.0, 4.0, 0.0, 0.0], 5), (vec![3, 4, 5], 4));
+        assert_eq!(search(&[1.0, 2.0, 3.0, 5.0, 5.0, 5.0, 5.0, 5.0], 4), (vec![3, 4, 2, 1, 0], 0));
+    }
+
+    #[test]
+    fn one_candidate_is_tried_once() {
+        assert_eq!(search(&[f64::NAN], 1), (vec![0], 0));
+    }
+}
