@@ -20,7 +20,7 @@ from easyllp._classes import by_class, check_prior, counted, in_class_order, nam
 from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise, evaluate
 from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, refuse_unless_random
 from easyllp._reports import from_report
-from easyllp._rows import column_names, is_table, readable, table, warn_of_scales
+from easyllp._rows import column_names, is_sparse, is_table, readable, sparse, table, warn_of_scales
 from easyllp._settings import COUNTS, SETTINGS, image_shape, n_threads, seed_of, whole_number
 from easyllp._targets import counts_of
 
@@ -32,14 +32,17 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     good the model is; the model is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model file as the program
     `easyllp train` with the same settings and seed, byte for byte.
 
-    An array is taken as it is: float32 in C order is read where it lies, anything else is converted once, and SciPy's sparse arrays
-    become dense ones. The columns of a table (pandas, Polars, PyArrow, whatever has Arrow's PyCapsule interface) are encoded: numbers
-    are standardised and may be missing, text and categorical columns are categories. So the same numbers give another model as an
+    An array is taken as it is: float32 in C order is read where it lies, anything else is converted once. The columns of a table
+    (pandas, Polars, PyArrow, whatever has Arrow's PyCapsule interface) are encoded: numbers are standardised and may be missing, text
+    and categorical columns are categories. So the same numbers give another model as an
     array than as a table, at the same `l2`: as with scikit-learn's LogisticRegression, scale an array first if its columns differ in
     unit (StandardScaler gives the table's model); there is a warning if their ranges differ much.
 
     A linear model is fitted to convergence (L-BFGS) by default. Any of `epochs`, `lr` and `batch_size` makes it train with Adam instead,
     where `l2` is the weight decay; `optimizer_` says which it was.
+
+    SciPy's sparse matrices and arrays are taken as they are, too, and stay sparse: a linear model is fitted in time and memory that go
+    with the numbers stored. Other models, Adam, easyllp-sgd and laplacian-mean-map refuse them.
 
     Parameters
     ----------
@@ -398,9 +401,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, y, dtype=np.float32, order="C", accept_sparse="csr", ensure_all_finite=False, reset=reset
         )
         features = checked[0] if with_y else checked
-        if hasattr(features, "toarray"):
-            features = features.toarray()
-        features = readable(features, np.float32)
+        features = sparse(features) if is_sparse(features) else readable(features, np.float32)
         return (features, checked[1]) if with_y else features
 
     def _checked(self, X: Any) -> Any:
@@ -610,7 +611,11 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        try:
+            settings = {name: getattr(self, name) for name in SETTINGS}
+            tags.input_tags.sparse = _easyllp.needs_dense_rows(settings | {"prior": None}) is None
+        except (TypeError, ValueError):  # settings that `fit` refuses
+            tags.input_tags.sparse = False
         return tags
 
 

@@ -12,7 +12,7 @@ from easyllp import _easyllp
 from easyllp._bags import eager, from_proportions
 from easyllp._evaluation import Estimate, _estimate, _sentence, declared_noise
 from easyllp._reports import from_report
-from easyllp._rows import is_table, readable, table
+from easyllp._rows import is_sparse, is_table, readable, sparse, table
 from easyllp._targets import counts_of
 
 @dataclass(frozen=True)
@@ -100,8 +100,10 @@ def diagnose(
         features = None
     elif is_table(X):
         features = table(X)
+    elif is_sparse(X):
+        features = sparse(X)
     else:
-        features = readable(X.toarray() if hasattr(X, "toarray") else X, np.float32)
+        features = readable(X, np.float32)
     found = json.loads(
         _easyllp.diagnose(
             given.of_row, counts_of(given), declared_noise(noise, given.names), features

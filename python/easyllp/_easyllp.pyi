@@ -3,7 +3,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["soft_targets", "deal", "evaluate", "figure", "diagnose", "address", "dataset", "Model", "methods"]
+__all__ = ["soft_targets", "deal", "evaluate", "figure", "diagnose", "address", "dataset", "Model", "methods", "needs_dense_rows"]
 
 def soft_targets(
     of_row: npt.NDArray[np.uint32],
@@ -38,6 +38,7 @@ def diagnose(
     features: Any | None,
 ) -> str: ...
 def methods() -> list[str]: ...
+def needs_dense_rows(settings: dict[str, Any]) -> str | None: ...
 def address(array: npt.NDArray[np.float32]) -> int: ...
 def dataset(name: str) -> tuple[Any, Any, list[str]]: ...
 @final

@@ -1,4 +1,4 @@
-"""Rows as the compiled part takes them: a float32 array, a table by Arrow's PyCapsules, or a list of columns."""
+"""Rows as the compiled part takes them: a float32 array, the parts of a sparse matrix, a table by Arrow's PyCapsules, or a list of columns."""
 
 from __future__ import annotations
 
@@ -30,9 +30,29 @@ def _is_pandas(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "iloc")
 
 
-def readable(values: Any, dtype: type[np.floating[Any]]) -> npt.NDArray[Any]:
+def readable(values: Any, dtype: type[np.number[Any]]) -> npt.NDArray[Any]:
     """Numbers in C order at an address that suits them, as the compiled part reads them; copied if they are not."""
     return np.require(values, dtype, ["C", "A"])
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether rows are a sparse matrix or array of SciPy."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def sparse(X: Any) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
+    """The parts of a sparse matrix by rows: how many columns it has, where rows start, columns and numbers. Of float32 numbers with
+    32-bit columns in CSR format nothing is copied but the starts. The compiled part checks them."""
+    X = X.tocsr()
+    n_columns = int(X.shape[1])
+    starts = readable(X.indptr, np.int64)
+    n_values = int(starts[-1]) if len(starts) else 0
+    columns, values = X.indices[:n_values], readable(X.data[:n_values], np.float32)
+    if columns.dtype == np.int32:
+        columns = columns.view(np.uint32)
+    elif len(columns) and (columns.min() < 0 or columns.max() >= n_columns):
+        raise ValueError(f"a sparse matrix of {n_columns} columns has a number in column {columns[(columns < 0) | (columns >= n_columns)][0]}")
+    return n_columns, starts, readable(columns, np.uint32), values
 
 
 #: Ranges this many times the median range, or this small a part of it, belong to columns of another unit. Pixels of images are not: the

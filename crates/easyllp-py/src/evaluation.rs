@@ -137,7 +137,7 @@ pub(crate) fn diagnose(
         .map_err(failure)?;
     let mut uneven = Vec::new();
     if let Some(features) = features {
-        let is_array = matches!(features, Features::Array(_));
+        let is_array = matches!(features, Features::Array(_) | Features::Sparse(..));
         let lent = features.lent();
         let (encoder, all) = pooled(py, || {
             let encoder = lent.encoder(EncoderOptions::default())?;

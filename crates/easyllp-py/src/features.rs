@@ -8,18 +8,21 @@ use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{
     Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, HashedText, Kind, Table, Unfamiliar,
 };
-use easyllp::{Error, Rows};
-use ndarray::ArrayView2;
+use easyllp::{Csr, Error, Rows};
+use ndarray::{ArrayView1, ArrayView2};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Rows as they come from Python.
 pub(crate) enum Features<'py> {
     /// Read where they lie.
     Array(PyReadonlyArray2<'py, f32>),
+    /// A matrix in CSR format: how many columns it has, where rows start, columns and numbers, which are read where they lie.
+    Sparse(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>),
     /// Columns with names, as Arrow has them.
     Batches(Vec<RecordBatch>),
     /// Columns with names.
@@ -33,6 +36,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Features<'py> {
         if let Ok(array) = object.extract::<PyReadonlyArray2<f32>>() {
             return Ok(Self::Array(array));
         }
+        if let Ok((n_columns, starts, columns, values)) = object.extract() {
+            return Ok(Self::Sparse(n_columns, starts, columns, values));
+        }
         if object.hasattr("__arrow_c_stream__")? {
             let reader = RecordBatchStreamReader::from_pyarrow_bound(&object)?;
             let batches = reader.collect::<Result<Vec<_>, _>>();
@@ -40,7 +46,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Features<'py> {
             return Ok(Self::Batches(batches));
         }
         let Ok(columns) = object.cast::<PyList>() else {
-            return Err(PyTypeError::new_err("rows must be a float32 array, a table or a list of columns"));
+            return Err(PyTypeError::new_err(
+                "rows must be a float32 array, a sparse matrix, a table or a list of columns",
+            ));
         };
         let columns = columns.iter().map(|column| {
             let (name, values): (String, Bound<PyAny>) = column.extract()?;
@@ -70,6 +78,12 @@ impl Features<'_> {
     pub(crate) fn lent(&self) -> Lent<'_> {
         match self {
             Self::Array(array) => Lent::Array(array.as_array()),
+            Self::Sparse(n_columns, starts, columns, values) => Lent::Sparse {
+                n_columns: *n_columns,
+                starts: starts.as_array(),
+                columns: columns.as_array(),
+                values: values.as_array(),
+            },
             Self::Batches(batches) => Lent::Batches(batches),
             Self::Table(table) => Lent::Table(table),
         }
@@ -80,6 +94,12 @@ impl Features<'_> {
 #[derive(Clone, Copy)]
 pub(crate) enum Lent<'l> {
     Array(ArrayView2<'l, f32>),
+    Sparse {
+        n_columns: usize,
+        starts: ArrayView1<'l, i64>,
+        columns: ArrayView1<'l, u32>,
+        values: ArrayView1<'l, f32>,
+    },
     Batches(&'l [RecordBatch]),
     Table(&'l Table),
 }
@@ -89,6 +109,7 @@ impl<'l> Lent<'l> {
     pub(crate) fn encoder(self, options: EncoderOptions) -> Result<Encoder, Error> {
         match self {
             Self::Array(array) => Ok(Encoder::as_is(ARRAY, array.ncols())),
+            Self::Sparse { n_columns, .. } => Ok(Encoder::as_is(ARRAY, n_columns)),
             Self::Batches(batches) => Encoder::fit(&Table::from_batches(batches, &BTreeMap::new())?, options),
             Self::Table(table) => Encoder::fit(table, options),
         }
@@ -107,6 +128,19 @@ impl<'l> Lent<'l> {
             Self::Batches(batches) => {
                 encoder.check_kinds(kinds(batches))?;
                 return new(&Table::from_batches(batches, &encoder.read_as())?);
+            }
+            Self::Sparse { n_columns, starts, columns, values } => {
+                let has_own_encoding = !matches!(
+                    encoder.columns(),
+                    [ColumnEncoder { encoding: ColumnEncoding::AsIs { .. }, .. }]
+                );
+                if has_own_encoding {
+                    return Err(Error::SparseRows { what: "a model that encodes the columns of a table" });
+                }
+                // A negative start is larger than any number of numbers, and refused as such.
+                let starts = starts.iter().map(|&start| usize::try_from(start).unwrap_or(usize::MAX));
+                let matrix = Csr::new(n_columns, starts.collect(), cow(columns), cow(values))?;
+                return Ok((Rows::sparse(matrix), Unfamiliar::default()));
             }
             Self::Array(array) => array,
         };
@@ -133,13 +167,18 @@ fn kinds(batches: &[RecordBatch]) -> Vec<(&str, Kind)> {
     fields.filter_map(|(_, field)| Some((field.name().as_str(), Kind::of(field.data_type())?))).collect()
 }
 
+/// Numbers that are read where they lie, if they lie one after the other.
+fn cow<T: Clone>(numbers: ArrayView1<'_, T>) -> Cow<'_, [T]> {
+    numbers.to_slice().map_or_else(|| numbers.to_vec().into(), Cow::Borrowed)
+}
+
 /// Where the library reads the rows of an array: where they lie.
 #[pyfunction]
 pub(crate) fn address(py: Python, array: PyReadonlyArray2<f32>) -> PyResult<usize> {
     let lent = Lent::Array(array.as_array());
     pooled(py, || {
         let rows = lent.rows(&lent.encoder(EncoderOptions::default())?)?;
-        Ok(rows.batch(0..rows.n_rows()).dense.as_ptr().addr())
+        Ok(rows.dense_only("an address")?.all().dense.as_ptr().addr())
     })
 }
 

@@ -27,7 +27,7 @@ mod _easyllp {
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::recipe::methods;
+    use super::recipe::{methods, needs_dense_rows};
 
     /// A wrong `EASYLLP_VECTORS` is a mistake in the environment, reported where it first matters.
     #[pymodule_init]

@@ -16,6 +16,12 @@ pub(crate) fn methods() -> Vec<&'static str> {
     MethodName::ALL.iter().map(|method| method.as_str()).collect()
 }
 
+/// What of the settings does not support sparse rows, if anything.
+#[pyfunction]
+pub(crate) fn needs_dense_rows(settings: &Bound<PyDict>) -> PyResult<Option<&'static str>> {
+    Ok(recipe(settings)?.needs_dense_rows())
+}
+
 /// The settings of a dictionary; each is of the type that its name says, or None where it may be left open.
 struct Settings<'s, 'py>(&'s Bound<'py, PyDict>);
 

@@ -27,6 +27,19 @@ pub enum Error {
     #[error("row index {row} has {value} in dense column index {column}: features must be finite")]
     FeatureNotFinite { row: usize, column: usize, value: f32 },
     #[error(
+        "row index {row} of a sparse matrix has numbers {start} to {end}, but there are {n_values}: starts of rows must ascend"
+    )]
+    SparseRow { row: usize, start: usize, end: usize, n_values: usize },
+    #[error(
+        "row index {row} of a sparse matrix has a number in column index {column}, but there are only {n_columns} columns"
+    )]
+    SparseColumn { row: usize, column: u32, n_columns: usize },
+    #[error(
+        "{what} does not support sparse rows: use a linear model trained with L-BFGS (without epochs, learning rate and batch size), \
+         or convert the rows to a dense array"
+    )]
+    SparseRows { what: &'static str },
+    #[error(
         "row index {row} has category index {id} in field index {field}, which has only {cardinality} categories"
     )]
     CategoryOutOfRange { row: usize, field: usize, id: u32, cardinality: u32 },

@@ -118,7 +118,7 @@ pub use optim::{Adam, Lbfgs, Sgd, sgd};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;
 pub use recipe::Recipe;
-pub use rows::{RowBatch, RowBuffer, Rows};
+pub use rows::{Csr, DenseRows, RowBatch, RowBuffer, Rows};
 pub use train::{
     Best, ColumnFigures, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer,
     Way,

@@ -186,9 +186,23 @@ impl Recipe {
         self.plan().map(|_| ())
     }
 
+    /// What of these settings does not support sparse rows, if anything.
+    pub fn needs_dense_rows(&self) -> Option<&'static str> {
+        match self.plan() {
+            _ if self.model != ModelName::Linear => Some("a model that is not linear"),
+            _ if self.method == MethodName::LaplacianMeanMap => Some("laplacian-mean-map"),
+            Ok(Plan::Given(Optimizer::Sgd(_))) => Some("easyllp-sgd"),
+            Ok(Plan::Given(Optimizer::Adam(_))) => Some("training with Adam"),
+            _ => None,
+        }
+    }
+
     /// Trains on some of the bags, chooses by the others, and trains on all.
     pub fn fit(&self, rows: &Rows, bags: &Bags, image: Option<ImageShape>, watch: Watch) -> Result<Fitted> {
         self.check(bags.sizes().all(|size| size == 1))?;
+        if let Some(what) = self.needs_dense_rows() {
+            rows.dense_only(what)?;
+        }
         let plan = self.plan()?;
         let name = self.loss.unwrap_or(LossName::cross_entropy(bags.n_classes()));
         let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };

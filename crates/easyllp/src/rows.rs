@@ -2,6 +2,10 @@
 //!
 //! Nothing here knows of bags or labels, and nothing downstream copies rows to bag them: bags hold row indices.
 
+mod csr;
+
+pub use csr::Csr;
+
 use crate::error::{Error, Result, check_length};
 use crate::kernel::{NonZeros, prefetch};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, CowArray, Ix2, s};
@@ -16,9 +20,9 @@ const CHECKED_AT_ONCE: usize = 4096;
 /// Dense features are worth a copy without their zeros if no more than this share of them are others.
 const FEW: f64 = 0.3;
 
-/// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no column.
+/// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no column; or a [sparse](Csr) matrix.
 ///
-/// Both are borrowed where the caller has them as arrays, owned otherwise. Dense features are finite, and the id in
+/// All are borrowed where the caller has them as arrays, owned otherwise. Dense features are finite, and the id in
 /// field `f` is below `cardinalities()[f]`: that is checked at construction, and trusted from there on.
 ///
 /// ```
@@ -32,10 +36,34 @@ const FEW: f64 = 0.3;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Rows<'a> {
-    dense: CowArray<'a, f32, Ix2>,
+    numbers: Numbers<'a>,
     categories: CowArray<'a, u32, Ix2>,
     cardinalities: Vec<u32>,
     nonzeros: OnceLock<Option<NonZeros>>,
+}
+
+/// Numeric features.
+#[derive(Debug, Clone)]
+enum Numbers<'a> {
+    Dense(CowArray<'a, f32, Ix2>),
+    Sparse(Csr<'a>),
+}
+
+/// Rows whose numeric features are dense, borrowed from [`Rows`] that are not sparse: what most models and methods ask for.
+///
+/// ```
+/// use easyllp::{Csr, Rows};
+///
+/// let sparse = Rows::sparse(Csr::new(9, vec![0, 1], vec![3], vec![0.5])?);
+/// let refused = sparse.dense_only("my model").unwrap_err();
+/// assert!(refused.to_string().starts_with("my model does not support sparse rows"));
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct DenseRows<'r> {
+    dense: ArrayView2<'r, f32>,
+    categories: ArrayView2<'r, u32>,
+    nonzeros: Option<&'r OnceLock<Option<NonZeros>>>,
 }
 
 /// The features of a few rows, side by side, as a model sees them.
@@ -95,24 +123,38 @@ impl<'a> Rows<'a> {
         };
         match bad_feature.or_else(bad_category) {
             Some(error) => Err(error),
-            None => Ok(Self { dense, categories, cardinalities, nonzeros: OnceLock::new() }),
+            None => Ok(Self::of(Numbers::Dense(dense), categories, cardinalities)),
         }
     }
 
     /// Rows whose maker has seen to what [`new`](Self::new) checks.
     pub(crate) fn checked(dense: Array2<f32>, categories: Array2<u32>, cardinalities: Vec<u32>) -> Self {
         debug_assert!(Rows::new(dense.view(), categories.view(), cardinalities.clone()).is_ok());
-        Rows { dense: dense.into(), categories: categories.into(), cardinalities, nonzeros: OnceLock::new() }
+        Rows::of(Numbers::Dense(dense.into()), categories.into(), cardinalities)
+    }
+
+    /// Rows with the numbers of a sparse matrix, and without categories. Linear models are trained on them by L-BFGS, in time that
+    /// goes with the numbers stored.
+    pub fn sparse(matrix: Csr<'a>) -> Self {
+        let categories = Array2::zeros((matrix.n_rows(), 0)).into();
+        Self::of(Numbers::Sparse(matrix), categories, Vec::new())
+    }
+
+    fn of(numbers: Numbers<'a>, categories: CowArray<'a, u32, Ix2>, cardinalities: Vec<u32>) -> Self {
+        Self { numbers, categories, cardinalities, nonzeros: OnceLock::new() }
     }
 
     /// How many rows there are: N, at least 1.
     pub fn n_rows(&self) -> usize {
-        self.dense.nrows()
+        self.categories.nrows()
     }
 
-    /// How many dense features a row has.
+    /// How many numeric features a row has: the columns of the dense matrix, or of the sparse one.
     pub fn n_dense(&self) -> usize {
-        self.dense.ncols()
+        match &self.numbers {
+            Numbers::Dense(dense) => dense.ncols(),
+            Numbers::Sparse(matrix) => matrix.n_columns(),
+        }
     }
 
     /// How many categorical fields a row has.
@@ -125,82 +167,146 @@ impl<'a> Rows<'a> {
         &self.cardinalities
     }
 
-    /// A hash of each row's features, the same on every machine: of the dense ones that are not zero, with their columns,
-    /// and of all categories.
+    /// A hash of each row's features, the same on every machine: of the numeric ones that are not zero, with their columns,
+    /// and of all categories. Sparse rows have the hashes of their dense form.
     pub fn hashes(&self) -> Vec<u64> {
         let rows = (0..self.n_rows()).into_par_iter().with_min_len(CHECKED_AT_ONCE);
-        rows.map_init(Vec::new, |bytes: &mut Vec<u8>, row| {
-            bytes.clear();
-            for (column, value) in (0_u32..).zip(self.dense.row(row)) {
-                if value.abs() > 0.0 {
+        rows.map_init(
+            || (Vec::new(), Vec::new()),
+            |(numbers, bytes): &mut (Vec<(u32, f32)>, Vec<u8>), row| {
+                numbers.clear();
+                match &self.numbers {
+                    Numbers::Dense(dense) => numbers.extend((0..).zip(dense.row(row).iter().copied())),
+                    Numbers::Sparse(matrix) => matrix.write_sorted(row, numbers),
+                }
+                bytes.clear();
+                for (column, value) in numbers.iter().filter(|(_, value)| value.abs() > 0.0) {
                     bytes.extend(column.to_le_bytes());
                     bytes.extend(value.to_le_bytes());
                 }
-            }
-            bytes.extend(self.categories.row(row).iter().flat_map(|category| category.to_le_bytes()));
-            xxh3_64(bytes)
-        })
+                bytes.extend(self.categories.row(row).iter().flat_map(|category| category.to_le_bytes()));
+                xxh3_64(bytes)
+            },
+        )
         .collect()
     }
 
+    /// The categories: N × F.
+    pub(crate) fn categories(&self) -> ArrayView2<'_, u32> {
+        self.categories.view()
+    }
+
+    /// The rows, if they are not sparse; else an error that says what does not support them.
+    pub fn dense_only(&self, what: &'static str) -> Result<DenseRows<'_>> {
+        self.as_dense().ok_or(Error::SparseRows { what })
+    }
+
+    /// The rows, if they are not sparse.
+    pub fn as_dense(&self) -> Option<DenseRows<'_>> {
+        match &self.numbers {
+            Numbers::Dense(dense) => {
+                let (dense, categories) = (dense.view(), self.categories.view());
+                Some(DenseRows { dense, categories, nonzeros: Some(&self.nonzeros) })
+            }
+            Numbers::Sparse(_) => None,
+        }
+    }
+
+    /// The matrix of rows that are sparse.
+    pub fn as_sparse(&self) -> Option<&Csr<'a>> {
+        match &self.numbers {
+            Numbers::Dense(_) => None,
+            Numbers::Sparse(matrix) => Some(matrix),
+        }
+    }
+
+    /// All but the sparse matrix: rows without numeric features, if they are sparse.
+    pub(crate) fn dense_part(&self) -> DenseRows<'_> {
+        self.as_dense().unwrap_or_else(|| DenseRows {
+            dense: ArrayView2::from_shape((self.n_rows(), 0), &[]).expect("no numbers"),
+            categories: self.categories.view(),
+            nonzeros: None,
+        })
+    }
+
+    /// A copy of the named rows, of which there is at least one, in that order.
+    pub fn select(&self, rows: &[u32]) -> Rows<'static> {
+        let mut buffer = self.dense_part().buffer(rows.len());
+        self.dense_part().gather(rows, &mut buffer);
+        let RowBuffer { dense, categories } = buffer;
+        let numbers = match &self.numbers {
+            Numbers::Dense(_) => Numbers::Dense(dense.into()),
+            Numbers::Sparse(matrix) => Numbers::Sparse(matrix.select(rows)),
+        };
+        Rows::of(numbers, categories.into(), self.cardinalities.clone())
+    }
+}
+
+impl<'r> DenseRows<'r> {
+    /// How many rows there are: N, at least 1.
+    pub fn n_rows(self) -> usize {
+        self.categories.nrows()
+    }
+
+    /// How many dense features a row has.
+    pub fn n_dense(self) -> usize {
+        self.dense.ncols()
+    }
+
+    /// All rows, without a copy.
+    pub fn all(self) -> RowBatch<'r> {
+        RowBatch { dense: self.dense, categories: self.categories }
+    }
+
     /// Consecutive rows, without a copy.
-    pub fn batch(&self, range: Range<usize>) -> RowBatch<'_> {
+    pub fn batch(self, range: Range<usize>) -> RowBatch<'r> {
         RowBatch {
-            dense: self.dense.slice(s![range.clone(), ..]),
-            categories: self.categories.slice(s![range, ..]),
+            dense: self.dense.slice_move(s![range.clone(), ..]),
+            categories: self.categories.slice_move(s![range, ..]),
         }
     }
 
     /// Copies the named rows, in that order, to the front of the buffer.
-    pub fn gather<'b>(&self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
-        if self.n_dense() > 0 {
-            gather_lines(&self.dense.view(), rows, buffer.dense.view_mut());
+    pub fn gather<'b>(self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
+        if self.dense.ncols() > 0 {
+            gather_lines(&self.dense, rows, buffer.dense.view_mut());
         }
-        if self.n_fields() > 0 {
-            gather_lines(&self.categories.view(), rows, buffer.categories.view_mut());
+        if self.categories.ncols() > 0 {
+            gather_lines(&self.categories, rows, buffer.categories.view_mut());
         }
         buffer.batch(rows.len())
     }
 
     /// The named rows, in that order and line after line; a copy of them in the buffer, unless they lie so already.
-    pub(crate) fn at<'b>(&'b self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
+    pub(crate) fn at<'b>(self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b>
+    where
+        'r: 'b,
+    {
         let is_stretch = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         match rows.first() {
             Some(&first) if is_stretch && self.dense.is_standard_layout() => {
-                self.batch(first as usize..first as usize + rows.len())
+                let batch = self.batch(first as usize..first as usize + rows.len());
+                RowBatch { dense: batch.dense.reborrow(), categories: batch.categories.reborrow() }
             }
             _ => self.gather(rows, buffer),
         }
     }
 
     /// Copies the dense features of the named rows, in that order.
-    pub(crate) fn gather_dense(&self, rows: &[u32], to: ArrayViewMut2<f32>) {
-        gather_lines(&self.dense.view(), rows, to);
+    pub(crate) fn gather_dense(self, rows: &[u32], to: ArrayViewMut2<f32>) {
+        gather_lines(&self.dense, rows, to);
     }
 
     /// The dense features that are not zero, if they are few: a copy, made when it is first asked for.
-    pub(crate) fn nonzeros(&self) -> Option<&NonZeros> {
-        self.nonzeros.get_or_init(|| NonZeros::at_most(FEW, self.dense.view())).as_ref()
-    }
-
-    /// A copy of the named rows, of which there is at least one, in that order.
-    pub fn select(&self, rows: &[u32]) -> Rows<'static> {
-        let mut buffer = self.buffer(rows.len());
-        self.gather(rows, &mut buffer);
-        let RowBuffer { dense, categories } = buffer;
-        Rows {
-            dense: dense.into(),
-            categories: categories.into(),
-            cardinalities: self.cardinalities.clone(),
-            nonzeros: OnceLock::new(),
-        }
+    pub(crate) fn nonzeros(self) -> Option<&'r NonZeros> {
+        self.nonzeros?.get_or_init(|| NonZeros::at_most(FEW, self.dense)).as_ref()
     }
 
     /// Space for batches of up to this many rows.
-    pub fn buffer(&self, n_rows: usize) -> RowBuffer {
+    pub fn buffer(self, n_rows: usize) -> RowBuffer {
         RowBuffer {
-            dense: Array2::zeros((n_rows, self.n_dense())),
-            categories: Array2::zeros((n_rows, self.n_fields())),
+            dense: Array2::zeros((n_rows, self.dense.ncols())),
+            categories: Array2::zeros((n_rows, self.categories.ncols())),
         }
     }
 }
@@ -276,7 +382,7 @@ mod tests {
             Rows::new(array![[0.0_f32], [1.0], [2.0]], array![[0, 2], [1, 1], [0, 0]], vec![2, 3]).unwrap();
         let some = rows.select(&[2, 0]);
         assert_eq!((some.n_rows(), some.cardinalities()), (2, &[2, 3][..]));
-        let batch = some.batch(0..2);
+        let batch = some.as_dense().unwrap().batch(0..2);
         assert_eq!(
             (batch.dense, batch.categories),
             (array![[2.0_f32], [0.0]].view(), array![[0, 0], [0, 2]].view())
@@ -290,14 +396,18 @@ mod tests {
         let hashes = rows.hashes();
         assert_eq!(hashes[0], hashes[1]);
         assert!(hashes[0] != hashes[2] && hashes[0] != hashes[3] && hashes[2] != hashes[3]);
+        // In no order, in two parts, and with zeros that are stored.
+        let sparse = Csr::new(3, vec![0, 4, 5], vec![2, 0, 1, 2, 1], vec![0.5, 4.0, 0.0, 0.25, 3.0]).unwrap();
+        let dense = Rows::dense(array![[4.0_f32, 0.0, 0.75], [0.0, 3.0, 0.0]]).unwrap();
+        assert_eq!(Rows::sparse(sparse).hashes(), dense.hashes());
     }
 
     #[test]
     fn gathers_in_the_order_asked_for_whatever_the_layout() {
         let by_columns = array![[0.0_f32, 1.0, 2.0], [10.0, 11.0, 12.0]].reversed_axes();
         let rows = Rows::new(by_columns.view(), array![[0], [1], [2]], vec![3]).unwrap();
-        let mut buffer = rows.buffer(4);
-        let batch = rows.gather(&[2, 0], &mut buffer);
+        let mut buffer = rows.as_dense().unwrap().buffer(4);
+        let batch = rows.as_dense().unwrap().gather(&[2, 0], &mut buffer);
         assert_eq!(batch.dense, array![[2.0, 12.0], [0.0, 10.0]]);
         assert_eq!(batch.categories, array![[2], [0]]);
     }

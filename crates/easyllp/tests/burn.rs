@@ -164,7 +164,7 @@ fn scores_and_gradients_are_those_of_our_mlp() {
         let expected = ours.scores(&rows).unwrap();
         assert!(expected.iter().any(|score| score.abs() > 0.1));
         assert!(largest_difference(&theirs.scores(&rows).unwrap(), &expected) < 1e-5);
-        let batch = rows.batch(0..50);
+        let batch = rows.as_dense().unwrap().batch(0..50);
         let ((scores, gradients), (_, expected_gradients)) = (learn(&theirs, &batch), learn(&ours, &batch));
         assert!(largest_difference(&scores, &expected) < 1e-5);
         for (gradient, expected) in gradients.iter().zip(&expected_gradients) {
@@ -238,7 +238,7 @@ fn the_gradient_equals_finite_differences() {
     ];
     assert_eq!(shapes, expected);
 
-    let batch = rows.batch(0..7);
+    let batch = rows.as_dense().unwrap().batch(0..7);
     let (_, gradients) = learn(&model, &batch);
     let factors = factors((7, 3));
     let loss = |model: &BurnModel<Odd>| (&model.scores(&rows).unwrap() * &factors).mapv(f64::from).sum();
@@ -277,8 +277,10 @@ fn a_module_is_handed_out_as_it_was_learnt() {
     assert_eq!(numbers(weights(&model, |module| &module.steps[0])), [0.0; 25]);
     // What it scores is what the model says.
     let dense = TensorData::new(features(40, 2).into_raw_vec_and_offset().0, [40, 2]);
-    let ids =
-        TensorData::new(rows.batch(0..40).categories.iter().map(|&id| i64::from(id)).collect(), [40, 1]);
+    let ids = TensorData::new(
+        rows.as_dense().unwrap().batch(0..40).categories.iter().map(|&id| i64::from(id)).collect(),
+        [40, 1],
+    );
     let device = Device::flex();
     let scores = model.module().scores(Tensor::from_data(dense, &device), Tensor::from_data(ids, &device));
     assert!(!scores.is_autodiff());

@@ -394,7 +394,7 @@ fn scores_of(bytes: &[u8], n_rows: usize) -> Option<Array2<f32>> {
 
 /// A number that differs if a feature does.
 fn fingerprint(rows: &Rows) -> u64 {
-    let all = rows.batch(0..rows.n_rows());
+    let all = rows.as_dense().expect("rows of files are dense").all();
     let bits = all.dense.iter().map(|value| value.to_bits()).chain(all.categories.iter().copied());
     bits.fold(0xcbf2_9ce4_8422_2325, |hash, bits| (hash ^ u64::from(bits)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -105,10 +105,10 @@ mod tests {
             parse(log.as_bytes(), Path::new("t"), [2, 9]).unwrap();
         assert_eq!((train_labels, test_labels), (vec![1, 0], vec![0, 1]));
         assert_eq!((train.n_rows(), train.n_dense(), train.n_fields()), (2, 13, 26));
-        let batch = train.batch(0..2);
+        let batch = train.as_dense().unwrap().batch(0..2);
         assert!((batch.dense[[0, 3]] - 6_f32.ln()).abs() < 1e-6 && batch.dense[[1, 0]].abs() < 1e-12);
         assert_eq!((batch.categories[[0, 0]], batch.categories[[1, 25]]), (0x68fd_1e64 % 65_535, 65_535));
-        assert!((test.batch(0..1).dense[[0, 0]] + 4_f32.ln()).abs() < 1e-6);
+        assert!((test.as_dense().unwrap().batch(0..1).dense[[0, 0]] + 4_f32.ln()).abs() < 1e-6);
     }
 
     #[test]

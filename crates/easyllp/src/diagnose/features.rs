@@ -6,7 +6,7 @@
 
 use crate::bags::Bags;
 use crate::error::{Error, Result, check_length};
-use crate::rows::{RowBatch, Rows};
+use crate::rows::{Csr, RowBatch, Rows};
 use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
@@ -57,15 +57,19 @@ pub fn uneven_features(rows: &Rows, bags: &Bags, level: f64) -> Result<Vec<Uneve
     if n_bags < 2 || n_rows <= n_bags {
         return Err(Error::TooFewBags { what: "a look at features from bag to bag", needed: 2, got: n_bags });
     }
-    let all = rows.batch(0..rows.n_rows());
-    let (common, number_of) = common_categories(&all, rows.cardinalities(), bags);
+    let all = rows.dense_part().all();
     let of_dense = dense_variances(&all, bags);
-    let of_categories = category_variances(&all, bags, &number_of, common.len());
-    let features = (0..rows.n_dense()).map(Feature::Dense).chain(common);
-    let n_features = (of_dense.len() + of_categories.len()) as f64;
+    let mut features: Vec<Feature> = (0..of_dense.len()).map(Feature::Dense).collect();
+    let (common, of_common) = match rows.as_sparse() {
+        Some(matrix) => column_variances(matrix, bags),
+        None => category_variances(&all, rows.cardinalities(), bags),
+    };
+    features.extend(common);
+    let n_features = features.len() as f64;
     let law = FisherSnedecor::new(n_bags as f64 - 1.0, (n_rows - n_bags) as f64).expect("positive degrees");
     let mut found: Vec<UnevenFeature> = features
-        .zip(of_dense.into_iter().chain(of_categories))
+        .into_iter()
+        .zip(of_dense.into_iter().chain(of_common))
         .filter_map(|(feature, variances)| {
             let ratio = variances.ratio(n_bags as f64, n_rows as f64)?;
             let p_value = (law.sf(ratio) * n_features).min(1.0);
@@ -97,38 +101,69 @@ impl Variances {
     }
 }
 
-/// Categories that are not rare, and for each field and id its place among them.
-fn common_categories(all: &RowBatch, cardinalities: &[u32], bags: &Bags) -> (Vec<Feature>, Vec<Vec<u32>>) {
-    /// Categories rarer than this are left out: an F test of so few rows means little.
-    const RARE: f64 = 0.01;
-    let (members, n_rows) = (bags.rows(), bags.n_members());
-    let mut numbers: Vec<Vec<u32>> = cardinalities
-        .par_iter()
-        .enumerate()
-        .map(|(field, &cardinality)| {
-            let mut counts = vec![0_u32; cardinality as usize];
-            for &row in &members {
-                counts[all.categories[[row as usize, field]] as usize] += 1;
-            }
-            counts
-        })
-        .collect();
+/// Categories and columns of a sparse matrix that fewer rows have are left out: an F test of so few means little.
+const RARE: f64 = 0.01;
+
+/// The number of what is rare.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// Numbers what is in many rows, but not in all, from `first` on: its place then has its number, where its count was.
+fn number_common(counts: &mut [u32], first: usize, n_rows: usize) -> impl Iterator<Item = u32> {
     let mut common = Vec::new();
-    for (field, of_field) in numbers.iter_mut().enumerate() {
-        for (category, number) in (0..).zip(of_field) {
-            let count = *number as usize;
-            *number = RARE_CATEGORY;
-            if count as f64 >= RARE * n_rows as f64 && count < n_rows {
-                *number = u32::try_from(common.len()).expect("at most a hundred categories a field");
-                common.push(Feature::Category { field, category });
-            }
+    for (place, count) in (0..).zip(counts) {
+        let is_common = f64::from(*count) >= RARE * n_rows as f64 && (*count as usize) < n_rows;
+        *count = NO_NUMBER;
+        if is_common {
+            *count = u32::try_from(first + common.len()).expect("a hundred for each number in a row");
+            common.push(place);
         }
     }
-    (common, numbers)
+    common.into_iter()
 }
 
-/// In the place of a rare category's number.
-const RARE_CATEGORY: u32 = u32::MAX;
+fn category_variances(all: &RowBatch, cardinalities: &[u32], bags: &Bags) -> (Vec<Feature>, Vec<Variances>) {
+    let members = bags.rows();
+    let count = |(field, &cardinality): (usize, &u32)| {
+        let mut counts = vec![0_u32; cardinality as usize];
+        for &row in &members {
+            counts[all.categories[[row as usize, field]] as usize] += 1;
+        }
+        counts
+    };
+    let mut numbers: Vec<Vec<u32>> = cardinalities.par_iter().enumerate().map(count).collect();
+    let mut features = Vec::new();
+    for (field, numbers) in numbers.iter_mut().enumerate() {
+        let common = number_common(numbers, features.len(), members.len());
+        features.extend(common.map(|category| Feature::Category { field, category }));
+    }
+    let variances = few_variances(bags, features.len(), |row, add| {
+        for (&id, numbers) in all.categories.row(row).iter().zip(&numbers) {
+            add(numbers[id as usize], 1.0);
+        }
+    });
+    (features, variances)
+}
+
+fn column_variances(matrix: &Csr, bags: &Bags) -> (Vec<Feature>, Vec<Variances>) {
+    let members = bags.rows();
+    let mut numbers = vec![0_u32; matrix.n_columns()];
+    for &row in &members {
+        for &column in matrix.row(row as usize).0 {
+            let count = &mut numbers[column as usize];
+            *count = count.saturating_add(1);
+        }
+    }
+    // A column that all rows have a number in may vary all the same.
+    let common = number_common(&mut numbers, 0, members.len() + 1);
+    let features: Vec<Feature> = common.map(|column| Feature::Dense(column as usize)).collect();
+    let variances = few_variances(bags, features.len(), |row, add| {
+        let (columns, values) = matrix.row(row);
+        for (&column, &value) in columns.iter().zip(values) {
+            add(numbers[column as usize], f64::from(value));
+        }
+    });
+    (features, variances)
+}
 
 /// Bags in parts that threads share; their number does not depend on the threads.
 fn parts(bags: &Bags) -> Vec<Range<usize>> {
@@ -191,46 +226,52 @@ fn dense_variances(all: &RowBatch, bags: &Bags) -> Vec<Variances> {
     })
 }
 
-/// Of a category in c of k rows of a bag, Σ c²/k over bags is all that is needed besides the number of its rows.
-fn category_variances(
-    all: &RowBatch,
+/// Of features that few rows have: `numbers_of` hands the numbers that a row has on, each with its value. With sums s of bags of k rows
+/// and S of all N rows, the variance between bags is Σ s²/k − S²/N, that within Σ x² − Σ s²/k.
+fn few_variances(
     bags: &Bags,
-    number_of: &[Vec<u32>],
-    n_categories: usize,
+    n_features: usize,
+    numbers_of: impl Fn(usize, &mut dyn FnMut(u32, f64)) + Sync,
 ) -> Vec<Variances> {
+    #[derive(Clone, Copy, Default)]
+    struct Sums {
+        values: f64,
+        squares: f64,
+        squares_of_bags: f64,
+    }
     let of_part = |range: Range<usize>| {
-        let mut sums = vec![(0.0, 0.0); n_categories];
-        let mut counts = vec![0_u32; n_categories];
+        let mut sums = vec![Sums::default(); n_features];
+        let mut of_bag = vec![0.0; n_features];
         let mut touched = Vec::new();
         for bag in range {
             for &row in bags.members(bag) {
-                for (&id, number_of) in all.categories.row(row as usize).iter().zip(number_of) {
-                    let number = number_of[id as usize];
-                    if number == RARE_CATEGORY {
-                        continue;
+                numbers_of(row as usize, &mut |number, value| {
+                    if number != NO_NUMBER {
+                        of_bag[number as usize] += value;
+                        sums[number as usize].squares += value * value;
+                        touched.push(number as usize);
                     }
-                    let count = &mut counts[number as usize];
-                    if *count == 0 {
-                        touched.push(number);
-                    }
-                    *count += 1;
-                }
+                });
             }
             for number in touched.drain(..) {
-                let count = f64::from(std::mem::take(&mut counts[number as usize]));
-                let (total, squares) = &mut sums[number as usize];
-                *total += count;
-                *squares += count * count / bags.size(bag) as f64;
+                // What is met again is 0 then.
+                let sum = std::mem::take(&mut of_bag[number]);
+                sums[number].values += sum;
+                sums[number].squares_of_bags += sum * sum / bags.size(bag) as f64;
             }
         }
         sums
     };
     let sums = added(parts(bags).into_par_iter().map(of_part).collect(), |sum, part| {
-        *sum = (sum.0 + part.0, sum.1 + part.1);
+        sum.values += part.values;
+        sum.squares += part.squares;
+        sum.squares_of_bags += part.squares_of_bags;
     });
     let n_rows = bags.n_members() as f64;
-    let variances =
-        |(total, squares)| Variances { between: squares - total * total / n_rows, within: total - squares };
+    let variances = |sums: Sums| Variances {
+        between: (sums.squares_of_bags - sums.values * sums.values / n_rows).max(0.0),
+        within: (sums.squares - sums.squares_of_bags).max(0.0),
+    };
     sums.into_iter().map(variances).collect()
 }
 
@@ -254,7 +295,11 @@ mod tests {
         let bag_of_row: Vec<u32> = (0..900).map(|row| (row * 7 % 900) / 6).collect();
         let partition = Partition::from_bag_of_row(&bag_of_row, 150).unwrap();
         let bags = Bags::binary(partition, &[1.0; 150], Noise::None).unwrap();
-        let all = rows.batch(0..n_rows);
+        let all = rows.as_dense().unwrap().batch(0..n_rows);
+        let values: Vec<f32> = all.dense.iter().copied().collect();
+        let columns: Vec<u32> = (0..n_rows).flat_map(|_| [0, 1, 2]).collect();
+        let matrix = Csr::new(3, (0..=n_rows).map(|row| 3 * row).collect(), columns, values).unwrap();
+        let sparse = uneven_features(&Rows::sparse(matrix), &bags, 2.0).unwrap();
         let found = |n_threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             pool.install(|| uneven_features(&rows, &bags, 2.0).unwrap())
@@ -279,6 +324,11 @@ mod tests {
             }
             let expected = (between / 149.0) / (within / 750.0);
             assert!((uneven.ratio / expected - 1.0).abs() < 1e-9, "{uneven:?} {expected}");
+            // Of a matrix that is not sparse at all. Numbers far from 0 lose as many digits as they are times as far.
+            for of_sparse in sparse.iter().filter(|other| other.feature == uneven.feature) {
+                assert!((of_sparse.ratio / expected - 1.0).abs() < 1e-6, "{of_sparse:?} {expected}");
+            }
         }
+        assert_eq!(sparse.len(), 3);
     }
 }

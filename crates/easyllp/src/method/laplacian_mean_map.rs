@@ -20,7 +20,7 @@ use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
 use crate::kernel::{Onto, matrix_product, product};
-use crate::rows::Rows;
+use crate::rows::{DenseRows, Rows};
 use crate::seed::{Stream, stream};
 use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
 use rand_distr::{Distribution, StandardNormal};
@@ -54,6 +54,7 @@ impl<'b> LaplacianMeanMap<'b> {
             });
         }
         check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
+        let rows = rows.dense_only("laplacian-mean-map")?;
         Ok(Self { bags, smoothness, features: positive_features(&centred_means(bags, rows)) })
     }
 
@@ -102,7 +103,7 @@ impl TargetRule for LaplacianMeanMap<'_> {
 }
 
 /// The bags' means around the mean of all rows, at a distance of 1 in the quadratic mean.
-fn centred_means(bags: &Bags, rows: &Rows) -> Array2<f64> {
+fn centred_means(bags: &Bags, rows: DenseRows) -> Array2<f64> {
     let mut means = Array2::zeros((bags.n_bags(), rows.n_dense()));
     let mut buffer = rows.buffer(1);
     for bag in 0..bags.n_bags() {
@@ -257,7 +258,7 @@ mod tests {
 
     /// The first feature's part of the mean operator of class 1.
     fn operator(rows: &Rows, targets: &Array2<f32>) -> f64 {
-        let batch = rows.batch(0..rows.n_rows());
+        let batch = rows.as_dense().unwrap().batch(0..rows.n_rows());
         batch.dense.column(0).iter().zip(targets).map(|(x, a)| f64::from(x * a)).sum::<f64>()
             / rows.n_rows() as f64
     }

@@ -210,6 +210,7 @@ impl<M: BurnScores> Model for BurnModel<M> {
     }
 
     fn check(&self, rows: &Rows) -> Result<()> {
+        rows.dense_only("a module of Burn")?;
         check_length("dense features", self.n_dense, rows.n_dense())?;
         self.fields.check(rows)
     }

@@ -119,6 +119,7 @@ impl Model for Cnn {
 
     fn check(&self, rows: &Rows) -> Result<()> {
         check_length("categorical fields", 0, rows.n_fields())?;
+        rows.dense_only("a cnn")?;
         let ImageShape { channels, height, width } = self.image;
         check_length("dense features, the numbers of an image", channels * height * width, rows.n_dense())
     }

@@ -4,7 +4,7 @@ use super::linear::{INTERCEPT, WEIGHTS};
 use super::{LinearModel, Model};
 use crate::error::{Result, check_length};
 use crate::kernel::{GROUP, NonZeros, Onto, product};
-use crate::rows::Rows;
+use crate::rows::{DenseRows, Rows};
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -60,7 +60,7 @@ impl LinearColumns {
 
     /// Scores of all rows, in their order: N × T.
     pub fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
-        self.check(rows)?;
+        let rows = self.check(rows)?;
         if let Some(nonzeros) = rows.nonzeros() {
             return Ok(self.sparse_scores(nonzeros, rows.n_rows(), |row| row, 0..self.n_models()));
         }
@@ -81,7 +81,7 @@ impl LinearColumns {
     ///
     /// If there is no such row or no such model.
     pub fn scores_of(&self, rows: &Rows, members: &[u32], models: Range<usize>) -> Result<Array2<f32>> {
-        self.check(rows)?;
+        let rows = self.check(rows)?;
         if let Some(nonzeros) = rows.nonzeros() {
             let row = |place: usize| members[place] as usize;
             return Ok(self.sparse_scores(nonzeros, members.len(), row, models));
@@ -99,9 +99,10 @@ impl LinearColumns {
         Ok(scores)
     }
 
-    fn check(&self, rows: &Rows) -> Result<()> {
+    fn check<'r>(&self, rows: &'r Rows) -> Result<DenseRows<'r>> {
         check_length("dense features", self.values.nrows() - 1, rows.n_dense())?;
-        check_length("categorical fields", 0, rows.n_fields())
+        check_length("categorical fields", 0, rows.n_fields())?;
+        rows.dense_only("models in columns")
     }
 
     fn score(&self, features: ArrayView2<f32>, models: Range<usize>, mut scores: ArrayViewMut2<f32>) {

@@ -6,11 +6,10 @@
 //!
 //! Dense features, the intercept and the most frequent categories go together, and M = h X'X/m + l2 of them is factored once.
 //! Other categories are each taken alone, h·n/N + l2 for one in n of N rows: most pairs of them never meet, but what is
-//! frequent meets everything. On a log with 26 columns of text, steps are a fifth to a half of those without M, the more so the
+//! frequent meets everything. The columns of a sparse matrix are treated as categories are. On a log with 26 columns of text, steps are a fifth to a half of those without M, the more so the
 //! weaker the penalty; with each category taken alone they are hardly fewer.
 
 use super::Objective;
-use super::objective::NOT_NUMBERED;
 use crate::kernel::{Onto, factorise, product, solve};
 use crate::link::Link;
 use ndarray::{Array2, s};
@@ -47,13 +46,15 @@ impl Curvature {
             Link::Logit => bend_of_logit(&data.mean_targets()),
             _ => 2.0,
         };
-        let counts: Vec<u32> =
-            objective.fields.lines(data.rows.cardinalities()).map(|(_, count)| count).collect();
-        let of_data = |count: u32| bend * f64::from(count) / n_rows as f64;
-        let frequent = most_frequent(&counts, n_rows, |count| of_data(count) > data.l2);
-        let alone = counts.iter().map(|&count| 1.0 / (of_data(count) + data.l2)).collect();
-        let mut number_of = vec![NOT_NUMBERED; counts.len()];
-        (0..).zip(&frequent).for_each(|(number, &place)| number_of[place] = number);
+        let (mut counts, mut of_data) = (Vec::new(), Vec::new());
+        for place in objective.columns.places() {
+            counts.push(place.count);
+            of_data.push(bend * place.squares / n_rows as f64);
+        }
+        let frequent = most_frequent(&counts, n_rows, |place| of_data[place] > data.l2);
+        let numbers = objective.columns.numbers(&frequent);
+        // A column of zeros, which may be stored, too, has a gradient of 0.
+        let alone = of_data.iter().map(|of_data| 1.0 / (of_data + data.l2).max(f64::MIN_POSITIVE)).collect();
 
         let n_features = n_dense + 1 + frequent.len();
         // All rows if that is little work, so that their order is nothing; else some, evenly spread.
@@ -73,8 +74,8 @@ impl Curvature {
             features.slice_mut(s![.., n_dense + 1..]).fill(0.0);
             if !frequent.is_empty() {
                 for (mut features, &place) in features.rows_mut().into_iter().zip(places) {
-                    let set = |number| features[n_dense + 1 + number] = 1.0;
-                    objective.fields.numbered(&number_of, place, set);
+                    let add = |number, value| features[n_dense + 1 + number] += value;
+                    objective.columns.numbered(&numbers, place, add);
                 }
             }
             product(features.t(), features.view(), Onto::Overwrite, gram.view_mut());
@@ -138,13 +139,13 @@ fn bend_of_logit(means: &[f64]) -> f64 {
 }
 
 /// The places of categories that are in many rows, ascending, as far as data outweigh the penalty there.
-fn most_frequent(counts: &[u32], n_rows: usize, outweighs: impl Fn(u32) -> bool) -> Vec<usize> {
+fn most_frequent(counts: &[u32], n_rows: usize, outweighs: impl Fn(usize) -> bool) -> Vec<usize> {
     const MOST: usize = 512;
     /// Of so many rows a frequent category is in one, at least.
     const ONE_IN: usize = 2000;
     let is_frequent = |&place: &usize| {
         let count = counts[place];
-        count as usize * ONE_IN >= n_rows && count > 1 && outweighs(count)
+        count as usize * ONE_IN >= n_rows && count > 1 && outweighs(place)
     };
     let mut places: Vec<usize> = (0..counts.len()).filter(is_frequent).collect();
     places.sort_by_key(|&place| std::cmp::Reverse(counts[place]));

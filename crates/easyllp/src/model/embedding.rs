@@ -128,6 +128,7 @@ impl Model for EmbeddingNet {
     }
 
     fn check(&self, rows: &Rows) -> Result<()> {
+        rows.dense_only("an embedding net")?;
         check_length("dense features", self.n_dense, rows.n_dense())?;
         self.fields.check(rows)
     }
@@ -212,8 +213,13 @@ mod tests {
     fn inputs_are_numbers_then_embeddings() {
         let (rows, model) = example(2);
         let mut tape = EmbeddingTape::default();
-        model.forward(&rows.batch(0..5), Pass::Score, &mut tape, Array2::zeros((5, 3)).view_mut());
-        let dense = rows.batch(1..2).dense.row(0).to_owned();
+        model.forward(
+            &rows.as_dense().unwrap().batch(0..5),
+            Pass::Score,
+            &mut tape,
+            Array2::zeros((5, 3)).view_mut(),
+        );
+        let dense = rows.as_dense().unwrap().batch(1..2).dense.row(0).to_owned();
         let [first, second] = [model.embeddings(0).row(1).to_owned(), model.embeddings(1).row(0).to_owned()];
         let expected: Array1<f32> = dense.into_iter().chain(first).chain(second).collect();
         assert_eq!(ndarray::aview1(&tape.input[8..16]), expected);
@@ -223,7 +229,7 @@ mod tests {
     fn the_gradient_equals_finite_differences() {
         for n_dense in [0, 2] {
             let (rows, model) = example(n_dense);
-            let batch = rows.batch(0..5);
+            let batch = rows.as_dense().unwrap().batch(0..5);
             let dscores = Array2::from_shape_fn((5, 3), |(i, j)| ((i + 2 * j) as f32 + 0.3).cos());
             let loss = |model: &EmbeddingNet, tape: &mut EmbeddingTape| {
                 let mut scores = Array2::zeros((5, 3));

@@ -52,6 +52,11 @@ impl Fields {
         self.starts.iter().zip(ids).map(|(start, id)| start + id)
     }
 
+    /// Refuses rows without fields, if there are some.
+    pub(crate) fn check_none(&self) -> Result<()> {
+        check_length("categorical fields", self.len(), 0)
+    }
+
     /// Refuses rows whose fields are others.
     pub(crate) fn check(&self, rows: &Rows) -> Result<()> {
         check_length("categorical fields", self.len(), rows.n_fields())?;

@@ -8,8 +8,9 @@ use super::{
 use crate::classes::{check_classes, n_columns};
 use crate::error::{Result, check_length};
 use crate::kernel::{Onto, product};
-use crate::rows::{RowBatch, Rows};
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use crate::rows::{Csr, RowBatch, Rows};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use rayon::prelude::*;
 
 pub(crate) const WEIGHTS: usize = 0;
 pub(crate) const INTERCEPT: usize = 1;
@@ -151,6 +152,36 @@ impl Model for LinearModel {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "scores are f32")]
+    fn sparse_scores(&self, rows: &Csr) -> Result<Array2<f32>> {
+        /// Rows scored at a time by one thread.
+        const CHUNK: usize = 1024;
+        check_length("dense features", self.weights().nrows(), rows.n_columns())?;
+        self.fields.check_none()?;
+        let (weights, n_scores) = (self.weights(), self.n_scores());
+        let weights = weights.as_slice().expect("lines of a block are contiguous");
+        let intercept: Vec<f64> = self.intercept().iter().copied().map(f64::from).collect();
+        let mut scores = Array2::zeros((rows.n_rows(), n_scores));
+        let chunks = scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate();
+        chunks.for_each_init(
+            || vec![0.0; n_scores],
+            |sums, (chunk, mut scores)| {
+                for (place, mut scores) in scores.rows_mut().into_iter().enumerate() {
+                    sums.copy_from_slice(&intercept);
+                    let (columns, values) = rows.row(chunk * CHUNK + place);
+                    for (&column, &value) in columns.iter().zip(values) {
+                        let of_column = &weights[column as usize * n_scores..][..n_scores];
+                        for (sum, &weight) in sums.iter_mut().zip(of_column) {
+                            *sum += f64::from(value) * f64::from(weight);
+                        }
+                    }
+                    scores.iter_mut().zip(&*sums).for_each(|(score, sum)| *score = *sum as f32);
+                }
+            },
+        );
+        Ok(scores)
+    }
+
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {
         Some(self)
     }
@@ -193,7 +224,7 @@ mod tests {
     fn the_gradient_equals_finite_differences() {
         let (rows, model) = example();
         let targets = array![[0.2_f32, 0.5, 0.3], [2.0, -1.5, 0.5], [1.0, 0.0, 0.0], [-0.5, 0.75, 0.75]];
-        let batch = rows.batch(0..4);
+        let batch = rows.as_dense().unwrap().batch(0..4);
         let loss_and_slopes = |model: &LinearModel| {
             let mut scores = Array2::zeros((4, 3));
             model.forward(&batch, Pass::Score, &mut (), scores.view_mut());

@@ -67,6 +67,7 @@ impl Model for Mlp {
 
     fn check(&self, rows: &Rows) -> Result<()> {
         check_no_fields(rows)?;
+        rows.dense_only("an MLP")?;
         check_length("dense features", self.stack.n_inputs(), rows.n_dense())
     }
 

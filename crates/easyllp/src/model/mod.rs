@@ -34,7 +34,7 @@ pub use pass::Pass;
 
 use crate::error::{Error, Result};
 use crate::kernel::Vectors;
-use crate::rows::{RowBatch, Rows};
+use crate::rows::{Csr, RowBatch, Rows};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
@@ -78,6 +78,11 @@ pub trait Model: Send + Sync {
         ROWS_AT_ONCE
     }
 
+    /// Scores of sparse rows, in their order, by models that have them.
+    fn sparse_scores(&self, _rows: &Csr) -> Result<Array2<f32>> {
+        Err(Error::SparseRows { what: "this model" })
+    }
+
     /// The model as a linear one, where it is one: what L-BFGS asks for.
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {
         None
@@ -92,6 +97,10 @@ pub trait Model: Send + Sync {
         const FEWEST: usize = 16;
         Vectors::chosen()?;
         self.check(rows)?;
+        if let Some(matrix) = rows.as_sparse() {
+            return self.sparse_scores(matrix);
+        }
+        let rows = rows.dense_part();
         let mut scores = Array2::zeros((rows.n_rows(), self.n_scores()));
         scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each_init(
             Self::Tape::default,

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::classes::n_columns;
 use crate::error::{Error, Result};
-use crate::rows::{RowBatch, Rows};
-use ndarray::{ArrayView2, ArrayViewMut2};
+use crate::rows::{Csr, RowBatch, Rows};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -288,6 +288,10 @@ impl Model for AnyModel {
             (Self::Cnn(model), AnyTape::Cnn(tape)) => model.backward(rows, tape, dscores, gradient),
             _ => panic!("backward without the forward pass of the same model"),
         }
+    }
+
+    fn sparse_scores(&self, rows: &Csr) -> Result<Array2<f32>> {
+        on_each!(self, model => model.sparse_scores(rows))
     }
 
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {

@@ -1,30 +1,31 @@
 //! What L-BFGS brings down: the mean corrected loss of a linear model plus l2/2·‖w‖², as a function of one vector.
 //!
 //! In `f64` throughout, so that the optimum is found to more digits than the model's `f32` weights can hold. The vector holds
-//! the weights of dense features, the intercepts, and the weights of the categories that occur in the rows at hand: the others
-//! have no gradient, and with a penalty their best weight is 0.
+//! the weights of dense features, the intercepts, and the weights of the categories, or the columns of a sparse matrix, that occur in
+//! the rows at hand: the others have no gradient, and with a penalty their best weight is 0.
 //!
 //! An evaluation goes over the rows once, for scores, slopes of the loss and the gradient of dense weights, and then over the
-//! slopes for the gradient of categories. Rows are worked on in parts, whose number depends on the data alone and whose
+//! slopes for the gradient of those. Rows are worked on in parts, whose number depends on the data alone and whose
 //! contributions are added in order: the bytes of the result do not depend on the number of threads. What an evaluation needs is
 //! allocated once.
 
+mod columns;
 mod fields;
+mod matrix;
 
 use super::{LinearModel, Model, linear};
 use crate::kernel::{Onto, add_dots, add_weighed_lines, product};
 use crate::link::Link;
 use crate::loss::TrainingLoss;
-use crate::rows::{RowBuffer, Rows};
-use fields::FieldColumns;
-pub(crate) use fields::NOT_NUMBERED;
+use crate::rows::{DenseRows, RowBuffer, Rows};
+use columns::{Columns, NOT_NUMBERED};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 
 /// The mean corrected loss of the members under a linear model whose parameters are one vector.
-pub(crate) struct Objective<'o, 'r> {
-    pub(super) data: Data<'o, 'r>,
-    pub(super) fields: FieldColumns,
+pub(crate) struct Objective<'o> {
+    pub(super) data: Data<'o>,
+    pub(super) columns: Columns<'o>,
     /// The vector at the model's parameters.
     start: Vec<f64>,
     /// The derivative of the loss in the scores, a line a member.
@@ -34,8 +35,9 @@ pub(crate) struct Objective<'o, 'r> {
 }
 
 /// What does not change from evaluation to evaluation.
-pub(super) struct Data<'o, 'r> {
-    pub(super) rows: &'o Rows<'r>,
+pub(super) struct Data<'o> {
+    /// Dense features; none if rows are sparse.
+    pub(super) rows: DenseRows<'o>,
     pub(super) members: Vec<u32>,
     pub(super) targets: ArrayView2<'o, f32>,
     pub(super) loss: &'o dyn TrainingLoss,
@@ -61,11 +63,11 @@ struct Space {
     dense: Array2<f64>,
 }
 
-impl<'o, 'r> Objective<'o, 'r> {
+impl<'o> Objective<'o> {
     /// Of a model's loss on the members, towards targets that all rows have.
     pub(crate) fn new(
         model: &LinearModel,
-        rows: &'o Rows<'r>,
+        rows: &'o Rows,
         members: Vec<u32>,
         targets: ArrayView2<'o, f32>,
         loss: &'o dyn TrainingLoss,
@@ -78,18 +80,18 @@ impl<'o, 'r> Objective<'o, 'r> {
         /// Numbers that the gradients of all parts may have, if there is more than one.
         const MOST_NUMBERS: usize = 1 << 23;
         let n_scores = model.n_scores();
+        let columns = Columns::new(rows, &members, n_scores);
+        let rows = rows.dense_part();
         let n_dense_numbers = (rows.n_dense() + 1) * n_scores;
         let most_parts = (MOST_NUMBERS / n_dense_numbers).clamp(1, MOST_PARTS);
         let members_a_part = members.len().div_ceil(most_parts).max(FEWEST);
         let n_parts = members.len().div_ceil(members_a_part);
         let part = || Part { loss: 0.0, gradient: vec![0.0; n_dense_numbers], space: Space::default() };
         let parts = (0..n_parts).map(|_| part()).collect();
-        let categories = rows.batch(0..rows.n_rows()).categories;
-        let fields = FieldColumns::new(categories, rows.cardinalities(), &members, n_scores);
         let slopes = vec![0.0; members.len() * n_scores];
         let data = Data { rows, members, targets, loss, l2, n_scores };
-        let start = data.start(model, &fields);
-        Self { data, fields, start, slopes, members_a_part, parts }
+        let start = data.start(model, &columns);
+        Self { data, columns, start, slopes, members_a_part, parts }
     }
 
     /// Where the model is. A model of zeros starts with the intercepts that are best alone.
@@ -107,24 +109,25 @@ impl<'o, 'r> Objective<'o, 'r> {
             let to = blocks[block].values.iter_mut();
             to.zip(values).for_each(|(to, value)| *to = *value as f32);
         }
-        let categories = &mut blocks[linear::CATEGORIES].values;
+        let block = &mut blocks[self.columns.block()].values;
         if self.data.l2 > 0.0 {
-            categories.fill(0.0);
+            block.fill(0.0);
         }
-        let lines = self.fields.lines(self.data.rows.cardinalities());
-        for ((line, _), values) in lines.zip(table.chunks_exact(self.data.n_scores)) {
-            let to = categories.row_mut(line as usize);
+        for (place, values) in self.columns.places().zip(table.chunks_exact(self.data.n_scores)) {
+            let to = block.row_mut(place.line as usize);
             to.into_iter().zip(values).for_each(|(to, value)| *to = *value as f32);
         }
     }
 
     /// The objective at a point, and its gradient.
     pub(crate) fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let Self { data, fields, slopes, members_a_part, parts, .. } = self;
+        let Self { data, columns, slopes, members_a_part, parts, .. } = self;
         let (n_dense, n_scores) = (data.rows.n_dense(), data.n_scores);
+        let (weights, intercept, table) = cut(point, n_dense, n_scores);
+        columns.set_weights(table, n_scores);
         let stretches = slopes.par_chunks_mut(*members_a_part * n_scores).enumerate();
         parts.par_iter_mut().zip(stretches).for_each(|(part, (place, slopes))| {
-            part.run(data, fields, place * *members_a_part, point, slopes);
+            part.run(data, columns, place * *members_a_part, point, slopes);
         });
         let (of_dense, of_table) = gradient.split_at_mut((n_dense + 1) * n_scores);
         of_dense.fill(0.0);
@@ -133,11 +136,10 @@ impl<'o, 'r> Objective<'o, 'r> {
             loss += part.loss;
             of_dense.iter_mut().zip(&part.gradient).for_each(|(sum, part)| *sum += part);
         }
-        fields.gradient(slopes, n_scores, of_table);
+        columns.gradient(slopes, n_scores, of_table);
 
         let n_rows = data.members.len() as f64;
         let (of_weights, of_intercept) = of_dense.split_at_mut(n_dense * n_scores);
-        let (weights, intercept, table) = cut(point, n_dense, n_scores);
         loss / n_rows
             + add_penalty(data.l2, weights, n_rows, of_weights)
             + add_penalty(0.0, intercept, n_rows, of_intercept)
@@ -166,15 +168,18 @@ fn add_penalty(l2: f64, weights: &[f64], n_rows: f64, gradient: &mut [f64]) -> f
     0.5 * l2 * squares
 }
 
-impl Data<'_, '_> {
-    fn start(&self, model: &LinearModel, fields: &FieldColumns) -> Vec<f64> {
+impl Data<'_> {
+    fn start(&self, model: &LinearModel, columns: &Columns) -> Vec<f64> {
         let blocks = &model.parameters().0;
         let mut start: Vec<f64> = Vec::new();
-        for block in [linear::WEIGHTS, linear::INTERCEPT] {
-            start.extend(blocks[block].values.iter().copied().map(f64::from));
+        if self.rows.n_dense() > 0 {
+            start.extend(blocks[linear::WEIGHTS].values.iter().copied().map(f64::from));
         }
-        for (line, _) in fields.lines(self.rows.cardinalities()) {
-            start.extend(blocks[linear::CATEGORIES].values.row(line as usize).iter().copied().map(f64::from));
+        start.extend(blocks[linear::INTERCEPT].values.iter().copied().map(f64::from));
+        for place in columns.places() {
+            start.extend(
+                blocks[columns.block()].values.row(place.line as usize).iter().copied().map(f64::from),
+            );
         }
         if start.iter().all(|&parameter| parameter == 0.0) {
             let intercept = self.rows.n_dense() * self.n_scores;
@@ -212,8 +217,8 @@ impl Data<'_, '_> {
 
 impl Part {
     /// Loss, slopes and dense gradient of the members from `first` on, as many as there are slopes for.
-    fn run(&mut self, data: &Data, fields: &FieldColumns, first: usize, point: &[f64], slopes: &mut [f64]) {
-        /// Scores that are worked on before the next field's weights are.
+    fn run(&mut self, data: &Data, columns: &Columns, first: usize, point: &[f64], slopes: &mut [f64]) {
+        /// Scores that are worked on before the next field's weights are read.
         const SCORES: usize = 16_384;
         let n_scores = data.n_scores;
         let (weights, intercept, table) = cut(point, data.rows.n_dense(), n_scores);
@@ -225,7 +230,7 @@ impl Part {
             let mut scores = std::mem::take(&mut self.space.scores);
             scores.clear();
             scores.extend(intercept.iter().cycle().take(slopes.len()));
-            fields.add_scores(first, table, n_scores, &mut scores);
+            columns.add_scores(first, table, n_scores, &mut scores);
             let members = &data.members[first..first + slopes.len() / n_scores];
             let work = if n_scores == 1 { Self::one_score } else { Self::by_products };
             work(self, data, members, weights, &mut scores, slopes);
@@ -307,7 +312,7 @@ impl Part {
     }
 }
 
-/// Weights, intercept and categories, as they lie one after the other.
+/// Dense weights, intercept and what is in places, as they lie one after the other.
 fn cut(point: &[f64], n_dense: usize, n_scores: usize) -> (&[f64], &[f64], &[f64]) {
     let (weights, rest) = point.split_at(n_dense * n_scores);
     let (intercept, table) = rest.split_at(n_scores);

@@ -187,9 +187,9 @@ mod tests {
                     let mut product = parameters(Updates::OfRows).zero_gradient();
                     product.of_rows_mut(0).extend(&slopes);
                     // Space for more rows than there are, as a last batch has it.
-                    (product.rows, product.n_rows) = (rows.buffer(n_rows + 2), n_rows);
+                    (product.rows, product.n_rows) = (rows.as_dense().unwrap().buffer(n_rows + 2), n_rows);
                     let all: Vec<u32> = (0..).take(n_rows).collect();
-                    rows.gather(&all, &mut product.rows);
+                    rows.as_dense().unwrap().gather(&all, &mut product.rows);
                     products.push(product);
                 }
                 let (got, expected) = (step(Updates::OfRows, &products), step(Updates::Dense, &multiplied));

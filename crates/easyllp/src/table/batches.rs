@@ -119,7 +119,7 @@ mod tests {
         let rows = encoder.encode(&table).unwrap();
         // In the order of names: age and weight are dense, coded and word have two values each and the unknown one.
         assert_eq!((rows.n_dense(), rows.cardinalities()), (2, &[3, 3][..]));
-        assert_eq!(rows.batch(0..3).categories.column(1).to_vec(), [1, 2, 1]);
+        assert_eq!(rows.as_dense().unwrap().batch(0..3).categories.column(1).to_vec(), [1, 2, 1]);
         assert_eq!(encoder.read_as()["word"], ReadAs::Category);
         assert_eq!(encoder.read_as()["age"], ReadAs::Number);
         assert_eq!(Table::from_batches(&[], &BTreeMap::new()).unwrap_err(), Error::NoRows);

@@ -92,7 +92,7 @@ pub struct ColumnEncoder {
 ///     ("age".into(), Column::Numeric(vec![30.0, 50.0])),
 /// ])?;
 /// let rows = encoder.encode(&new)?;
-/// let batch = rows.batch(0..2);
+/// let batch = rows.dense_only("this example")?.batch(0..2);
 /// assert_eq!(batch.dense.column(0).to_vec(), [0.0, 2.0]);
 /// assert_eq!(batch.categories.column(0).to_vec(), [2, 0]); // Oslo was not seen
 /// # Ok::<(), easyllp::Error>(())
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn numbers_are_standardised_and_constants_do_no_harm() {
         let rows = Encoder::fit(&table(), EncoderOptions::default()).unwrap().encode(&table()).unwrap();
-        let batch = rows.batch(0..4);
+        let batch = rows.as_dense().unwrap().batch(0..4);
         assert_eq!(batch.dense.column(0).to_vec(), [0.0; 4]); // "a", by name
         let sd = 5f32.sqrt();
         for (got, expected) in batch.dense.column(1).iter().zip([-3.0 / sd, -1.0 / sd, 1.0 / sd, 3.0 / sd]) {
@@ -519,14 +519,20 @@ mod tests {
         let seen = table(vec![1.0, f64::NAN, 3.0]);
         let encoder = Encoder::fit(&seen, EncoderOptions::default()).unwrap();
         let rows = encoder.encode(&seen).unwrap();
-        assert_eq!(rows.batch(0..3).dense, ndarray::array![[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]);
+        assert_eq!(
+            rows.as_dense().unwrap().batch(0..3).dense,
+            ndarray::array![[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+        );
         // None was missing in training: a missing one is put at the mean, and there is no flag to raise.
         let encoder = Encoder::fit(&table(vec![1.0, 3.0]), EncoderOptions::default()).unwrap();
-        assert_eq!(encoder.encode(&seen).unwrap().batch(0..3).dense, ndarray::array![[-1.0], [0.0], [1.0]]);
+        assert_eq!(
+            encoder.encode(&seen).unwrap().as_dense().unwrap().batch(0..3).dense,
+            ndarray::array![[-1.0], [0.0], [1.0]]
+        );
         let nothing = table(vec![f64::NAN; 2]);
         let encoder = Encoder::fit(&nothing, EncoderOptions::default()).unwrap();
         assert_eq!(
-            encoder.encode(&nothing).unwrap().batch(0..2).dense,
+            encoder.encode(&nothing).unwrap().as_dense().unwrap().batch(0..2).dense,
             ndarray::array![[0.0, 1.0], [0.0, 1.0]]
         );
     }
@@ -535,7 +541,10 @@ mod tests {
     fn lists_stay_as_they_are_if_the_encoder_says_so() {
         let lists = ndarray::array![[0.5_f32, -3.0], [1e9, 0.0]];
         let table = Table::new(vec![("x".into(), Column::Vector(lists.clone()))]).unwrap();
-        assert_eq!(Encoder::as_is("x", 2).encode(&table).unwrap().batch(0..2).dense, lists);
+        assert_eq!(
+            Encoder::as_is("x", 2).encode(&table).unwrap().as_dense().unwrap().batch(0..2).dense,
+            lists
+        );
         let message = Encoder::as_is("x", 3).encode(&table).unwrap_err().to_string();
         assert_eq!(message, "numbers in a list: expected 3, got 2");
         assert!(Encoder::as_is("x", 0).check().is_err());
@@ -546,7 +555,13 @@ mod tests {
     fn extreme_numbers_are_standardised_or_refused() {
         let encode = |values: Vec<f64>| -> Result<Array2<f32>> {
             let table = Table::new(vec![("a".into(), Column::Numeric(values))]).unwrap();
-            Ok(Encoder::fit(&table, EncoderOptions::default())?.encode(&table)?.batch(0..2).dense.to_owned())
+            Ok(Encoder::fit(&table, EncoderOptions::default())?
+                .encode(&table)?
+                .as_dense()
+                .unwrap()
+                .batch(0..2)
+                .dense
+                .to_owned())
         };
         // Nanoseconds since 1970, half a second apart.
         let times = encode(vec![1.7e18, 1.7e18 + 5e8]).unwrap();
@@ -555,7 +570,17 @@ mod tests {
         assert_eq!(encode(vec![1e300, -1.0]).unwrap_err(), Error::NumbersTooLarge { column: "a".into() });
         let lists = Table::new(vec![("a".into(), Column::Vector(Array2::from_elem((7, 3), 0.1)))]).unwrap();
         let encoder = Encoder::fit(&lists, EncoderOptions::default()).unwrap();
-        assert!(encoder.encode(&lists).unwrap().batch(0..7).dense.iter().all(|feature| feature.abs() < 1e-9));
+        assert!(
+            encoder
+                .encode(&lists)
+                .unwrap()
+                .as_dense()
+                .unwrap()
+                .batch(0..7)
+                .dense
+                .iter()
+                .all(|feature| feature.abs() < 1e-9)
+        );
         assert!(Table::new(vec![("a".into(), Column::Vector(Array2::zeros((2, 0))))]).is_err());
     }
 
@@ -571,9 +596,12 @@ mod tests {
         let encoder = Encoder::fit(&table, EncoderOptions::default()).unwrap();
         let rows = encoder.encode(&table).unwrap();
         let scale = 3f32.sqrt();
-        for (got, expected) in
-            rows.batch(0..1).dense.iter().zip([-1.0, -1.0 / scale, 0.0, -(8f32.sqrt()) / scale])
-        {
+        for (got, expected) in rows.as_dense().unwrap().batch(0..1).dense.iter().zip([
+            -1.0,
+            -1.0 / scale,
+            0.0,
+            -(8f32.sqrt()) / scale,
+        ]) {
             assert!((got - expected).abs() < 1e-6, "{got} {expected}");
         }
         let shorter = Column::Vector(Array2::zeros((1, 2)));
@@ -589,7 +617,7 @@ mod tests {
         let table = Table::new(vec![("c".into(), column()), ("d".into(), column())]).unwrap();
         let options = EncoderOptions { max_vocabulary: 10, hash_buckets: 64 };
         let rows = Encoder::fit(&table, options).unwrap().encode(&table).unwrap();
-        let batch = rows.batch(0..500);
+        let batch = rows.as_dense().unwrap().batch(0..500);
         assert_eq!(rows.cardinalities(), [64, 64]);
         let used: std::collections::HashSet<u32> = batch.categories.column(0).iter().copied().collect();
         assert!(used.len() > 60, "500 values fill nearly all of 64 buckets, not {}", used.len());
@@ -606,7 +634,9 @@ mod tests {
             let options = EncoderOptions { max_vocabulary, hash_buckets: 32 };
             let encoder = Encoder::fit(&in_full, options).unwrap();
             assert_eq!(Encoder::fit(&hashed, options).unwrap(), encoder);
-            let ids = |table| encoder.encode(table).unwrap().batch(0..500).categories.to_owned();
+            let ids = |table| {
+                encoder.encode(table).unwrap().as_dense().unwrap().batch(0..500).categories.to_owned()
+            };
             assert_eq!(ids(&hashed), ids(&in_full));
         }
         let too_many = EncoderOptions { max_vocabulary: 4097, hash_buckets: 1 };

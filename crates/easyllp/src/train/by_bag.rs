@@ -8,7 +8,7 @@ use crate::bags::Bags;
 use crate::kernel::join;
 use crate::method::BagObjective;
 use crate::model::{Gradient, Model};
-use crate::rows::Rows;
+use crate::rows::DenseRows;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 /// The rows of some bags, bag after bag, with their scores.
@@ -60,7 +60,7 @@ impl BagBatch {
     pub(super) fn learn<M: Model>(
         &mut self,
         model: &M,
-        rows: &Rows,
+        rows: DenseRows,
         objective: &dyn BagObjective,
         bags: &[u32],
         chunks: &mut [Chunk<M>],

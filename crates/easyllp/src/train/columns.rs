@@ -13,7 +13,7 @@ use crate::loss::TrainingLoss;
 use crate::method::TargetRule;
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::Adam;
-use crate::rows::{Rows, row_count};
+use crate::rows::{DenseRows, Rows, row_count};
 use crate::seed::{Stream, stream};
 use features::{Features, Gathering};
 use ndarray::{ArrayView2, ArrayViewMut2, s};
@@ -62,6 +62,7 @@ pub(super) fn fit(
 ) -> Result<ColumnsLog> {
     settings.check()?;
     let (mut order, left_out) = check(models, rows, rules)?;
+    let rows = rows.dense_only("training models in columns")?;
     let mut rng = stream(seed, Stream::Shuffle);
     let batch_size = settings.batch_size.min(order.len());
     let mut gathering = Gathering::new(rows, order.len(), batch_size);
@@ -219,7 +220,7 @@ impl Block {
     fn new(
         models: &[LinearModel],
         left_out: &[Vec<u32>],
-        rows: &Rows,
+        rows: DenseRows,
         batch_size: usize,
         settings: &Adam,
     ) -> Self {

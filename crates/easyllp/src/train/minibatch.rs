@@ -12,7 +12,7 @@ use crate::loss::TrainingLoss;
 use crate::method::{BagObjective, TargetRule};
 use crate::model::{Draws, Gradient, Model, Pass};
 use crate::optim::{Adam, AdamState};
-use crate::rows::Rows;
+use crate::rows::DenseRows;
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rand::RngExt;
@@ -74,7 +74,7 @@ pub(super) fn fit<M: Model>(
     settings: &Adam,
     seed: u64,
     model: &mut M,
-    rows: &Rows,
+    rows: DenseRows,
     mut aim: Aim,
     onlookers: Onlookers<M>,
 ) -> Result<TrainLog> {
@@ -277,7 +277,7 @@ impl<M: Model> Chunk<M> {
     fn learn(
         &mut self,
         model: &M,
-        rows: &Rows,
+        rows: DenseRows,
         members: &[u32],
         targets: &Targets,
         loss: &dyn TrainingLoss,
@@ -304,7 +304,7 @@ impl<M: Model> Chunk<M> {
     pub(super) fn forward(
         &mut self,
         model: &M,
-        rows: &Rows,
+        rows: DenseRows,
         members: &[u32],
         gradient: &mut Gradient,
         scores: ArrayViewMut2<f32>,

@@ -21,7 +21,7 @@ use crate::method::{BagObjective, TargetRule};
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::{Adam, AdamState, Lbfgs, Sgd};
 use crate::prior::LabelPrior;
-use crate::rows::Rows;
+use crate::rows::{DenseRows, Rows};
 use minibatch::{Aim, Onlookers};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -207,7 +207,14 @@ impl Trainer {
             Optimizer::Adam(settings) => {
                 let after_epoch = &mut |_: &M, _: &AdamState, _| Ok(ControlFlow::Continue(()));
                 let onlookers = Onlookers { watch, after_epoch };
-                minibatch::fit(settings, self.seed, model, rows, Aim::Rows(rule, loss), onlookers)
+                minibatch::fit(
+                    settings,
+                    self.seed,
+                    model,
+                    dense_for_adam(rows)?,
+                    Aim::Rows(rule, loss),
+                    onlookers,
+                )
             }
             Optimizer::Lbfgs(settings) => {
                 let model = model.as_linear_mut().ok_or(Error::NotLinear)?;
@@ -274,7 +281,14 @@ impl Trainer {
             return judged(settings, self.seed, model, rows, aim, watch, judge);
         }
         let after_epoch = &mut |_: &M, _: &AdamState, _| Ok(ControlFlow::Continue(()));
-        minibatch::fit(settings, self.seed, model, rows, aim, Onlookers { watch, after_epoch })
+        minibatch::fit(
+            settings,
+            self.seed,
+            model,
+            dense_for_adam(rows)?,
+            aim,
+            Onlookers { watch, after_epoch },
+        )
     }
 
     /// Trains a linear model by the paper's Algorithm *pickone*, with the settings of [`Optimizer::Sgd`]: bags come once, in an order
@@ -429,10 +443,14 @@ fn judged<M: Model + Clone>(
         best.see(candidate, epoch)
     };
     let onlookers = Onlookers { watch, after_epoch: &mut after_epoch };
-    let outcome = minibatch::fit(settings, seed, model, rows, aim, onlookers);
+    let outcome = minibatch::fit(settings, seed, model, dense_for_adam(rows)?, aim, onlookers);
     // Of a training that ran away, too.
     let best = best.give_to(model);
     outcome.map(|log| TrainLog { best, ..log })
+}
+
+fn dense_for_adam<'r>(rows: &'r Rows) -> Result<DenseRows<'r>> {
+    rows.dense_only("training with Adam")
 }
 
 fn check<M: Model>(model: &M, rows: &Rows, rule: &dyn TargetRule, loss: &dyn TrainingLoss) -> Result<()> {

@@ -40,6 +40,7 @@ pub(super) fn fit(
         return Err(Error::NotConvex { loss: loss.name().as_str() });
     }
     model.check(rows)?;
+    let rows = rows.dense_only("easyllp-sgd")?;
     check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
     check_length("scores of the model", n_columns(bags.n_classes()), model.n_scores())?;
     loss.check_classes(bags.n_classes())?;
@@ -219,7 +220,7 @@ mod tests {
             let mut weights = vec![[0.0; 6]; width];
             let mut mean_loss = 0.0;
             for (row, t) in order(60, 9).into_iter().zip(1..) {
-                let batch = rows.batch(row as usize..row as usize + 1);
+                let batch = rows.as_dense().unwrap().batch(row as usize..row as usize + 1);
                 let mut x =
                     [f64::from(batch.dense[[0, 0]]), f64::from(batch.dense[[0, 1]]), 1.0, 0.0, 0.0, 0.0];
                 x[3 + batch.categories[[0, 0]] as usize] = 1.0;

@@ -28,7 +28,7 @@ fn data() -> (Rows<'static>, [Vec<u32>; 2]) {
 
 /// The same numbers among four times as many zeros, in other places from row to row.
 fn among_zeros(rows: &Rows) -> Rows<'static> {
-    let dense = rows.batch(0..ROWS).dense;
+    let dense = rows.as_dense().unwrap().batch(0..ROWS).dense;
     let feature = |(row, place): (usize, usize)| {
         if (row + place) % 5 == 0 { dense[[row, place / 5]] } else { 0.0 }
     };
@@ -163,7 +163,7 @@ fn models_come_to_what_each_alone_comes_to() {
 #[test]
 fn batches_of_many_features_come_to_the_same() {
     let (few, labels) = data();
-    let few = few.batch(0..100).dense.to_owned();
+    let few = few.as_dense().unwrap().batch(0..100).dense.to_owned();
     let rows =
         Rows::dense(Array2::from_shape_fn((100, 60_000), |(row, place)| few[[row, place % 5]])).unwrap();
     let trainer = adam(|adam| (adam.batch_size, adam.epochs, adam.learning_rate) = (16, 2, 1e-5));
@@ -184,7 +184,7 @@ fn are_scores(
     rows: &Rows,
     members: impl Iterator<Item = usize>,
 ) -> bool {
-    let (dense, weights) = (rows.batch(0..rows.n_rows()).dense, model.weights());
+    let (dense, weights) = (rows.as_dense().unwrap().all().dense, model.weights());
     scores.iter().zip(members).all(|(&score, row)| {
         let products = dense.row(row).into_iter().zip(weights.column(0));
         let products = products.map(|(&feature, &weight)| f64::from(feature) * f64::from(weight));
@@ -229,7 +229,7 @@ fn a_rule_learns_nothing_from_rows_that_it_leaves_out() {
     let all = bags(&labels[0], 4, 1);
     let half = all.select(&(0..all.n_bags() / 2).collect::<Vec<_>>()).unwrap();
     // The same rows, but for the features of those left out.
-    let mut other_features = rows.batch(0..ROWS).dense.to_owned();
+    let mut other_features = rows.as_dense().unwrap().batch(0..ROWS).dense.to_owned();
     let mut is_left_out = [true; ROWS];
     half.rows().iter().for_each(|&row| is_left_out[row as usize] = false);
     for (mut line, is_left_out) in other_features.rows_mut().into_iter().zip(is_left_out) {

@@ -279,7 +279,7 @@ fn features_of_random_bags_are_even() {
         alarms += u32::from(!uneven_features(&rows, &bags, 0.05).unwrap().is_empty());
         if trial == 0 {
             let mut order: Vec<u32> = (0..600).collect();
-            let first = rows.batch(0..600).dense.column(0).to_vec();
+            let first = rows.as_dense().unwrap().batch(0..600).dense.column(0).to_vec();
             order.sort_by(|&a, &b| first[a as usize].total_cmp(&first[b as usize]));
             let bags =
                 Bags::from_labels(Partition::new(600, order.chunks(10)).unwrap(), &[0; 600], 2).unwrap();

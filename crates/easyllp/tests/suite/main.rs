@@ -32,6 +32,8 @@ mod reference;
 mod rounding;
 /// Random draws, and a population whose figures are known.
 mod simulation;
+/// Sparse matrices as rows.
+mod sparse;
 /// What training depends on, and what it does not.
 mod training;
 /// How noisy corrections are.

@@ -5,7 +5,7 @@ use easyllp::diagnose::{dispersion, prior_interval};
 use easyllp::method::Event;
 use easyllp::table::{Column, Encoder, EncoderOptions, Table};
 use easyllp::{
-    BagWeights, Bags, Correction, Error, Estimator, LabelPrior, LinearModel, Link, Noise, Partition,
+    BagWeights, Bags, Correction, Csr, Error, Estimator, LabelPrior, LinearModel, Link, Noise, Partition,
     Predictions, Rows, Scope, Targets,
 };
 use ndarray::Array2;
@@ -48,6 +48,25 @@ proptest! {
             && lists.iter().all(|list| !list.is_empty())
             && lists.iter().flatten().all(|&row| (row as usize) < n_rows && seen.insert(row));
         prop_assert_eq!(Partition::new(n_rows, &lists).is_ok(), whole);
+    }
+
+    /// A sparse matrix comes about exactly when its parts fit together.
+    #[test]
+    fn sparse_matrices(
+        n_columns in 0_usize..5,
+        starts in prop::collection::vec(prop_oneof![0_usize..6, Just(usize::MAX)], 0..5),
+        columns in prop::collection::vec(any_index(), 0..6),
+        values in prop::collection::vec(prop_oneof![-1.0_f32..1.0, Just(f32::NAN)], 0..6),
+    ) {
+        let whole = starts.len() > 1
+            && n_columns > 0
+            && starts.is_sorted()
+            && starts[0] == 0
+            && starts.last() == Some(&values.len())
+            && columns.len() == values.len()
+            && columns.iter().all(|&column| (column as usize) < n_columns)
+            && values.iter().all(|value| value.is_finite());
+        prop_assert_eq!(Csr::new(n_columns, starts, columns, values).is_ok(), whole);
     }
 
     #[test]

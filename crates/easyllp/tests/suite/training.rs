@@ -86,7 +86,7 @@ fn one_thread_and_two_give_the_same_bytes() {
 #[test]
 fn networks_give_the_same_bytes_on_any_number_of_threads() {
     let (rows, labels) = data(1500);
-    let dense = Rows::dense(rows.batch(0..1500).dense.to_owned()).unwrap();
+    let dense = Rows::dense(rows.as_dense().unwrap().batch(0..1500).dense.to_owned()).unwrap();
     let hidden = Hidden { dropout: 0.3, ..Hidden::new(&[150, 140]) };
     let loss = LossName::Logistic.training().unwrap();
     let [one, two, three] = [1, 2, 3].map(|threads| {
@@ -111,7 +111,7 @@ fn networks_give_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn dropout_follows_the_seed() {
     let (rows, labels) = data(200);
-    let dense = Rows::dense(rows.batch(0..200).dense.to_owned()).unwrap();
+    let dense = Rows::dense(rows.as_dense().unwrap().batch(0..200).dense.to_owned()).unwrap();
     let hidden = Hidden { dropout: 0.5, ..Hidden::new(&[20]) };
     let train = |seed| {
         let mut model = Mlp::for_rows(&dense, &hidden, 2, 5).unwrap();
@@ -191,13 +191,15 @@ impl TargetRule for Given {
 #[test]
 fn linear_log_loss_sees_labels_through_the_mean_operator_only() {
     let (full, labels) = data(200);
-    let rows = Rows::dense(full.batch(0..200).dense.to_owned()).unwrap();
+    let rows = Rows::dense(full.as_dense().unwrap().batch(0..200).dense.to_owned()).unwrap();
     let mut targets: Array1<f64> = labels.iter().map(|&label| f64::from(label)).collect();
     let (model, log) = train(&lbfgs(), &rows, &mut Given(targets.clone()));
     assert_eq!(log.stopped, Stop::Converged);
 
     // Move the targets far, but at right angles to every feature and to the constant.
     let mut directions = rows
+        .as_dense()
+        .unwrap()
         .batch(0..200)
         .dense
         .mapv(f64::from)
@@ -403,8 +405,8 @@ fn only_rows_in_bags_are_trained_on() {
 
     // The same bags over a table that has no other rows.
     let chosen = kept.rows();
-    let mut buffer = rows.buffer(chosen.len());
-    let batch = rows.gather(&chosen, &mut buffer);
+    let mut buffer = rows.as_dense().unwrap().buffer(chosen.len());
+    let batch = rows.as_dense().unwrap().gather(&chosen, &mut buffer);
     let fewer = Rows::new(batch.dense, batch.categories, rows.cardinalities().to_vec()).unwrap();
     let place = |row: &u32| u32::try_from(chosen.binary_search(row).unwrap()).unwrap();
     let lists = (0..kept.n_bags()).map(|bag| kept.members(bag).iter().map(place).collect::<Vec<_>>());

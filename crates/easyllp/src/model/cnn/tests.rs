@@ -21,7 +21,7 @@ const LEARN: Pass = Pass::Learn { draw: 9 };
 
 fn scores(model: &Cnn, rows: &Rows, pass: Pass, tape: &mut CnnTape) -> Array2<f32> {
     let mut scores = Array2::zeros((rows.n_rows(), model.n_scores()));
-    model.forward(&rows.batch(0..rows.n_rows()), pass, tape, scores.view_mut());
+    model.forward(&rows.as_dense().unwrap().batch(0..rows.n_rows()), pass, tape, scores.view_mut());
     scores
 }
 
@@ -35,7 +35,7 @@ fn check_gradient(layers: &str, image: &str) {
     scores(&model, &rows, LEARN, &mut tape);
     let mut gradient = model.parameters.zero_gradient();
     (0..model.parameters.0.len()).for_each(|block| gradient.dense_mut(block).fill(f32::NAN));
-    model.backward(&rows.batch(0..n_rows), &mut tape, dscores.view(), &mut gradient);
+    model.backward(&rows.as_dense().unwrap().batch(0..n_rows), &mut tape, dscores.view(), &mut gradient);
     for block in 0..model.parameters.0.len() {
         let slopes = gradient.dense_mut(block).clone();
         // All of a few, a few of many.
@@ -135,7 +135,7 @@ fn a_used_tape_changes_nothing() {
     let rows_of_both = images(&wide, 5);
     let gradient_of = |model: &Cnn, tape: &mut CnnTape| {
         let mut gradient = model.parameters.zero_gradient();
-        let batch = rows_of_both.batch(0..5);
+        let batch = rows_of_both.as_dense().unwrap().batch(0..5);
         let mut scores = Array2::zeros((5, 1));
         model.forward(&batch, LEARN, tape, scores.view_mut());
         model.backward(&batch, tape, scores.view(), &mut gradient);
@@ -145,10 +145,10 @@ fn a_used_tape_changes_nothing() {
     gradient_of(&wide, &mut tape);
     assert_eq!(fresh_gradient, gradient_of(&narrow, &mut tape));
     // Images lie side by side on the tape, but do not see each other.
-    let one_by_one = Rows::dense(rows.batch(2..3).dense).unwrap();
+    let one_by_one = Rows::dense(rows.as_dense().unwrap().batch(2..3).dense).unwrap();
     let all = first.scores(&rows).unwrap();
     assert_eq!(all.row(2), first.scores(&one_by_one).unwrap().row(0));
-    let by_columns = rows.batch(0..5).dense.t().as_standard_layout().into_owned();
+    let by_columns = rows.as_dense().unwrap().batch(0..5).dense.t().as_standard_layout().into_owned();
     assert_eq!(all, first.scores(&Rows::dense(by_columns.t()).unwrap()).unwrap());
 }
 
@@ -160,7 +160,7 @@ fn steps_use_the_same_memory_again() {
     let mut gradient = model.parameters.zero_gradient();
     let mut step = |n_rows: usize| {
         let mut scores = Array2::zeros((n_rows, 1));
-        let batch = rows.batch(0..n_rows);
+        let batch = rows.as_dense().unwrap().batch(0..n_rows);
         model.forward(&batch, LEARN, &mut tape, scores.view_mut());
         model.backward(&batch, &mut tape, scores.view(), &mut gradient);
         tape.body.places()

@@ -137,16 +137,13 @@ impl FieldColumns {
         for field in &self.fields {
             let place = on_places!(&field.places, row..=row, places => places.sum::<usize>());
             let number = number_of[start + place];
-            if number != NOT_NUMBERED {
+            if number != super::NOT_NUMBERED {
                 each(number as usize);
             }
             start += field.ids.len();
         }
     }
 }
-
-/// The number of places that [`FieldColumns::numbered`] passes over.
-pub(crate) const NOT_NUMBERED: u32 = u32::MAX;
 
 impl Field {
     /// Neighbouring fields of the named rows.

@@ -51,7 +51,7 @@ fn equals_a_plain_sum_over_rows() {
         let (weights, intercept, table) = cut(&parameters, 37, n_scores);
         let mut expected = vec![0.0; parameters.len()];
         let (mut sum, mut size) = (0.0, 0.0);
-        let all = rows.batch(0..n_rows);
+        let all = rows.as_dense().unwrap().batch(0..n_rows);
         for &row in &members {
             let lines: Vec<usize> =
                 model.lines(all.categories.row(row as usize)).map(|line| line as usize).collect();
@@ -86,8 +86,7 @@ fn equals_a_plain_sum_over_rows() {
         }
         assert!((value - sum / n - penalty).abs() < 1e-12 * (size / n + penalty), "{value}");
         // The categories that occur, in the order of lines; the others have no gradient.
-        let lines: Vec<usize> =
-            objective.fields.lines(cardinalities).map(|(line, _)| line as usize).collect();
+        let lines: Vec<usize> = objective.columns.places().map(|place| place.line as usize).collect();
         assert!(lines.len() < table.len() / n_scores || cardinalities.is_empty());
         let places = (0..38).chain(lines.iter().map(|line| 38 + line));
         for (place, got) in places.zip(gradient.chunks_exact(n_scores)) {

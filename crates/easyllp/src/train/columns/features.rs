@@ -3,7 +3,7 @@
 
 use super::{matrix, matrix_mut};
 use crate::kernel::{NonZeros, Onto, product};
-use crate::rows::Rows;
+use crate::rows::DenseRows;
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
@@ -35,7 +35,7 @@ pub(super) enum Features<'b> {
 
 impl<'r> Gathering<'r> {
     /// For so many rows in batches of this size.
-    pub(super) fn new(rows: &'r Rows, n_rows: usize, batch_size: usize) -> Self {
+    pub(super) fn new(rows: DenseRows<'r>, n_rows: usize, batch_size: usize) -> Self {
         let bytes_of_batch = batch_size * rows.n_dense() * size_of::<f32>();
         let n_batches = (GATHERED_BYTES / bytes_of_batch.max(1)).clamp(1, n_rows.div_ceil(batch_size));
         let space = match rows.nonzeros() {
@@ -62,7 +62,7 @@ impl<'r> Gathering<'r> {
     }
 
     /// Gathers the features of some of the rows, as many as there is space for, batch by batch.
-    pub(super) fn gather<'b>(&'b mut self, rows: &Rows, members: &'b [u32]) -> Vec<Features<'b>> {
+    pub(super) fn gather<'b>(&'b mut self, rows: DenseRows, members: &'b [u32]) -> Vec<Features<'b>> {
         match &mut self.space {
             Space::Dense(features) => {
                 let pieces = features.axis_chunks_iter_mut(Axis(0), GATHERED).into_par_iter();

@@ -1,0 +1,107 @@
+//! Features of which a row has few: categories, or the columns of a sparse matrix. Each that occurs has a place.
+
+use super::fields::FieldColumns;
+use super::matrix::MatrixColumns;
+use crate::model::linear::{CATEGORIES, WEIGHTS};
+use crate::rows::Rows;
+
+/// The number of a place that has none.
+pub(crate) const NOT_NUMBERED: u32 = u32::MAX;
+
+/// What is known of a place.
+pub(crate) struct Place {
+    /// The line of the model's block.
+    pub(crate) line: u32,
+    /// How many rows have it.
+    pub(crate) count: u32,
+    /// The squares of its numbers in sum; a category is a 1.
+    pub(crate) squares: f64,
+}
+
+/// The columns of the rows that are trained on.
+pub(crate) enum Columns<'o> {
+    Fields { columns: FieldColumns, cardinalities: &'o [u32] },
+    Matrix(MatrixColumns<'o>),
+}
+
+impl<'o> Columns<'o> {
+    /// Those of the named rows, in that order.
+    pub(crate) fn new(rows: &'o Rows, members: &[u32], n_scores: usize) -> Self {
+        if let Some(matrix) = rows.as_sparse() {
+            return Self::Matrix(MatrixColumns::new(matrix, members, n_scores));
+        }
+        let columns = FieldColumns::new(rows.categories(), rows.cardinalities(), members, n_scores);
+        Self::Fields { columns, cardinalities: rows.cardinalities() }
+    }
+
+    /// The model's block that has their weights.
+    pub(crate) fn block(&self) -> usize {
+        match self {
+            Self::Fields { .. } => CATEGORIES,
+            Self::Matrix(_) => WEIGHTS,
+        }
+    }
+
+    /// What is known of each place, in order.
+    pub(crate) fn places(&self) -> Box<dyn Iterator<Item = Place> + '_> {
+        match self {
+            Self::Fields { columns, cardinalities } => {
+                let line = |(line, count)| Place { line, count, squares: f64::from(count) };
+                Box::new(columns.lines(cardinalities).map(line))
+            }
+            Self::Matrix(columns) => {
+                let line = |(line, count, squares)| Place { line, count, squares };
+                Box::new(columns.lines().map(line))
+            }
+        }
+    }
+
+    /// Makes an evaluation with these weights possible, a line a place.
+    pub(crate) fn set_weights(&mut self, table: &[f64], n_scores: usize) {
+        if let Self::Matrix(columns) = self {
+            columns.set_weights(table, n_scores);
+        }
+    }
+
+    /// Adds to the scores of consecutive members, the same weights that were set.
+    pub(crate) fn add_scores(&self, first: usize, table: &[f64], n_scores: usize, scores: &mut [f64]) {
+        match self {
+            Self::Fields { columns, .. } => columns.add_scores(first, table, n_scores, scores),
+            Self::Matrix(columns) => columns.add_scores(first, n_scores, scores),
+        }
+    }
+
+    /// Writes the gradient of all weights, from the slopes of the loss in the scores of all members.
+    pub(crate) fn gradient(&mut self, slopes: &[f64], n_scores: usize, gradient: &mut [f64]) {
+        match self {
+            Self::Fields { columns, .. } => columns.gradient(slopes, n_scores, gradient),
+            Self::Matrix(columns) => columns.gradient(slopes, n_scores, gradient),
+        }
+    }
+
+    /// Calls `each` with the places' numbers that a member has, and what it has there.
+    pub(crate) fn numbered(&self, numbers: &Numbers, member: usize, mut each: impl FnMut(usize, f32)) {
+        match self {
+            Self::Fields { columns, .. } => columns.numbered(&numbers.0, member, |number| each(number, 1.0)),
+            Self::Matrix(columns) => columns.numbered(&numbers.0, member, each),
+        }
+    }
+
+    /// Numbers some places, given in order, from 0.
+    pub(crate) fn numbers(&self, places: &[usize]) -> Numbers {
+        let lines: Vec<u32> = self.places().map(|line| line.line).collect();
+        // A row of a matrix names columns, one of a field places.
+        let (length, by_column) = match self {
+            Self::Fields { .. } => (lines.len(), false),
+            Self::Matrix(columns) => (columns.n_columns(), true),
+        };
+        let mut numbers = vec![NOT_NUMBERED; length];
+        for (number, &place) in (0..).zip(places) {
+            numbers[if by_column { lines[place] as usize } else { place }] = number;
+        }
+        Numbers(numbers)
+    }
+}
+
+/// What [`Columns::numbers`] gives.
+pub(crate) struct Numbers(Vec<u32>);
