@@ -134,6 +134,8 @@ pub(crate) struct Data {
     pub(crate) classes: Classes,
     /// The shape of the images that a row is, if it is one and the files say it.
     pub(crate) image: Option<ImageShape>,
+    /// How many bags were left out because their counts are suppressed.
+    pub(crate) n_suppressed: usize,
 }
 
 impl DataArgs {
@@ -141,7 +143,18 @@ impl DataArgs {
     pub(crate) fn load(&self) -> Result<Data> {
         let keys = &self.reports.key;
         let (classes, order) = self.reports.classes()?;
-        self.read(keys, keys, |rows| Ok((self.reports.join(&self.rows, rows, &order)?.bags, classes)))
+        let mut n_suppressed = 0;
+        let data = self.read(keys, keys, |rows| {
+            let joined = self.reports.join(&self.rows, rows, &order)?;
+            n_suppressed = joined.suppressed;
+            Ok((joined.bags, classes))
+        })?;
+        Ok(Data { n_suppressed, ..data })
+    }
+
+    /// The files that are read, as far as they are named and not found by a pattern.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
+        self.rows.rows.iter().chain(&self.reports.reports)
     }
 
     /// Reads rows that have labels of their own: each is a bag.
@@ -176,7 +189,7 @@ impl DataArgs {
         if !again.is_empty() {
             whole = whole.beside(self.rows.open(&[])?.with_categories(&again).read(&again)?)?;
         }
-        Ok(Data { features: whole.select(&features)?, bags, classes, image })
+        Ok(Data { features: whole.select(&features)?, bags, classes, image, n_suppressed: 0 })
     }
 }
 
@@ -263,7 +276,7 @@ impl ReportsArgs {
         tell(joined.reports_without_rows, "reports without rows");
         tell(
             joined.suppressed,
-            "bags whose count is suppressed; what is learnt leans towards bags with more positives",
+            "bags whose counts are suppressed: models of the other bags lean towards the positive class",
         );
         Ok(joined)
     }

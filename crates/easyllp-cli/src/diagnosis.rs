@@ -17,15 +17,16 @@ use std::fmt::Write;
 pub(crate) enum Shown {
     /// Nothing speaks against them.
     Yes,
-    /// Random bags are rejected, and `--force` was given.
+    /// Something does, and `--force` was given.
     Forced,
-    /// Random bags are rejected.
+    /// Something does.
     Withheld,
 }
 
 impl Shown {
-    pub(crate) fn new(found: &Randomness, force: bool) -> Self {
-        match (found.is_rejected(), force) {
+    /// Metrics are biased if bags are not random, and if some were left out by their counts.
+    pub(crate) fn new(found: &Randomness, n_suppressed: usize, force: bool) -> Self {
+        match (found.is_rejected() || n_suppressed > 0, force) {
             (false, _) => Self::Yes,
             (true, true) => Self::Forced,
             (true, false) => Self::Withheld,
@@ -38,13 +39,22 @@ impl Shown {
 }
 
 /// What is to be said of the bags before any metric, if something is: a sentence for each thing.
-pub(crate) fn verdict(found: &Randomness, shown: Shown) -> Option<String> {
-    match (found.verdict, shown) {
-        (Verdict::Plausible, _) => None,
-        (_, Shown::Withheld) => Some(format!("{found} and are withheld. Use --force to show them")),
-        (_, Shown::Forced) => Some(format!("{found}; they are shown because of --force")),
-        (_, Shown::Yes) => Some(found.to_string()),
-    }
+pub(crate) fn verdict(found: &Randomness, n_suppressed: usize, shown: Shown) -> Option<String> {
+    // Bags that were left out by their counts make the others look balanced.
+    let reason = match (n_suppressed, found.verdict) {
+        (0, Verdict::Plausible) => return None,
+        (0, _) => found.to_string(),
+        (n, _) => format!(
+            "{} bags were left out because their counts are suppressed. The other bags were selected by their counts, so metrics \
+             estimated from them are biased",
+            thousands(n)
+        ),
+    };
+    Some(match shown {
+        Shown::Withheld => format!("{reason} and are withheld. Use --force to show them"),
+        Shown::Forced => format!("{reason}; they are shown because of --force"),
+        Shown::Yes => reason,
+    })
 }
 
 /// A sentence, with a capital letter and a full stop.

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The exit code of a command line, or an environment, that makes no sense.
@@ -11,6 +12,18 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write to standard output")
+}
+
+/// Refuses to write to a file that is also read.
+pub(crate) fn refuse_overwrite<'p>(out: &Path, inputs: impl IntoIterator<Item = &'p String>) -> Result<()> {
+    let Ok(real) = out.canonicalize() else { return Ok(()) }; // there is no such file yet
+    if inputs.into_iter().any(|input| Path::new(input).canonicalize().is_ok_and(|input| input == real)) {
+        return Err(misuse(&format!(
+            "{} is read and would be overwritten: choose another --out",
+            out.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Whether the reader of stdout went away, as `| head` does: no error of ours.

@@ -223,3 +223,70 @@ fn values_that_the_model_was_not_trained_on_are_told() {
     assert!(code == 1 && said.contains("age"), "{said}");
     assert!(!folder.join("s.csv").exists());
 }
+
+/// Adult's people in random bags of 32, counts below 7 left out: what is left was selected by its counts.
+#[test]
+fn metrics_of_bags_selected_by_their_counts_are_withheld() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    succeed(path, "datasets export adult --part test --out adult.csv");
+    succeed(path, "bag --rows adult.csv --label income --positive >50K --size 32 --out b");
+    let all = "--rows b/rows.parquet --reports b/reports.parquet --key bag --count >50K";
+    succeed(path, &format!("train {all} --l2 0.1 --out m"));
+    let some = format!("{all} --suppressed-below 7");
+    let (text, said) = succeed(path, &format!("evaluate --model m {some}"));
+    assert!(said.contains("were selected by their counts") && text.contains("withheld"), "{text}{said}");
+    assert!(!text.contains("AUC"), "{text}");
+    let (text, said) = succeed(path, &format!("evaluate --model m {some} --force"));
+    assert!(text.contains("AUC") && said.contains("because of --force"), "{text}{said}");
+    let (text, said) = succeed(path, &format!("train {some} --out n"));
+    assert!(text.is_empty() && said.contains("were selected by their counts"), "{text}{said}");
+    let (code, _, said) = run(path, &format!("tune {some} --out t.toml"));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("nothing was chosen"), "{said}");
+}
+
+#[test]
+fn inputs_and_devices_are_not_overwritten_and_one_class_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let lines = |line: fn(usize) -> String, n| (0..n).map(line).collect::<String>();
+    fs::write(path.join("rows.csv"), format!("x,bag\n{}", lines(|i| format!("{},{}\n", i % 7, i / 5), 100)))
+        .unwrap();
+    fs::write(path.join("all.csv"), format!("bag,n,zero\n{}", lines(|i| format!("{i},{},0\n", i % 4), 20)))
+        .unwrap();
+    let train = |out: &str, count: &str| {
+        run(
+            path,
+            &format!(
+                "train --rows rows.csv --reports all.csv --key bag --count {count} --l2 0.1 --out {out}"
+            ),
+        )
+    };
+    let before = fs::read(path.join("all.csv")).unwrap();
+    let (code, _, said) = train("all.csv", "n");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("would be overwritten"), "{said}");
+    assert_eq!(fs::read(path.join("all.csv")).unwrap(), before);
+    let (code, _, said) = train("m", "zero");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("all rows are `not zero` by the counts"), "{said}");
+    #[cfg(unix)]
+    {
+        // A device of another folder, so that a mistake takes nothing away from this machine: a pipe is as good.
+        let made = std::process::Command::new("mkfifo").arg(path.join("pipe")).status();
+        if made.is_ok_and(|status| status.success()) {
+            let (code, _, said) = train("pipe", "n");
+            assert_eq!(code, 1, "{said}");
+            assert!(said.contains("not a regular file"), "{said}");
+        }
+        std::os::unix::fs::symlink("real", path.join("link")).unwrap();
+        fs::write(path.join("real"), "old").unwrap();
+        assert_eq!(train("link", "n").0, 0);
+        assert!(path.join("link").is_symlink());
+        assert_ne!(fs::read(path.join("real")).unwrap(), b"old");
+    }
+    assert_eq!(train("m", "n").0, 0);
+    let (code, _, said) = run(path, "predict --model m --rows rows.csv --out rows.csv");
+    assert_eq!(code, 2, "{said}");
+}

@@ -50,6 +50,7 @@ impl AtomicFile {
     pub(crate) fn create(path: &Path) -> Result<Self> {
         /// Tells apart the files that threads of one process write at the same time.
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        let path = &destination(path)?;
         let Some(name) = path.file_name() else {
             let reason = "it does not name a file".into();
             return Err(Error::CannotWrite { path: path.into(), reason });
@@ -112,6 +113,18 @@ impl Drop for AtomicFile {
             // Nobody is left to tell if this fails.
             let _ = fs::remove_file(&self.temporary);
         }
+    }
+}
+
+/// Where a file of this name is written: a link stays, and what it points to is replaced.
+fn destination(path: &Path) -> Result<PathBuf> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let reason = "it is a device or a pipe, not a regular file".into();
+            Err(Error::CannotWrite { path: path.into(), reason })
+        }
+        Ok(_) if path.is_symlink() => fs::canonicalize(path).map_err(|error| cannot_write(path, &error)),
+        _ => Ok(path.into()),
     }
 }
 

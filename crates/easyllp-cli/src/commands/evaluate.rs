@@ -78,6 +78,9 @@ pub(crate) struct EvaluateArgs {
     threads: Option<NonZeroUsize>,
 }
 
+/// From fewer bags confidence intervals may miss the truth more often than they say.
+const FEWEST_BAGS: usize = 5;
+
 fn parse_draws(text: &str) -> Result<usize, String> {
     let draws = text.parse().ok().filter(|draws| (100..=1_000_000).contains(draws));
     draws.ok_or("a whole number from 100 to 1,000,000 is needed".into())
@@ -96,6 +99,8 @@ struct Evaluation {
     classes: Vec<String>,
     /// Whether the bags look random.
     bags: Randomness,
+    /// How many bags were left out because their counts are suppressed.
+    suppressed_bags: usize,
     /// Whether metrics from bags are shown; null stands in their place otherwise.
     shown: Shown,
     /// About what share of the bags the model was trained on; 0 if none of them is known to be.
@@ -115,14 +120,21 @@ struct Evaluation {
 impl Evaluation {
     /// Tables for people.
     fn text(&self, against: Option<&Path>, with_details: bool) -> String {
-        let mut parts: Vec<String> =
-            verdict(&self.bags, self.shown).map(|text| sentence(&text)).into_iter().collect();
+        let mut parts: Vec<String> = verdict(&self.bags, self.suppressed_bags, self.shown)
+            .map(|text| sentence(&text))
+            .into_iter()
+            .collect();
         if self.shown.is_withheld() && self.figures.iter().all(|figure| figure.truth.is_none()) {
             return parts.join("\n\n") + "\n";
         }
         parts.push(table(&self.figures).to_string());
         if let Some(path) = against {
-            parts.push(format!("Less the figures of {}\n{}", path.display(), table(&self.difference)));
+            parts.push(format!(
+                "Less the figures of {}\n{}\nDifferences are estimated bag by bag. They are more precise than a subtraction of the metrics of \
+                 both models, and may\ndiffer from it.",
+                path.display(),
+                table(&self.difference)
+            ));
         }
         if !with_details {
             return parts.join("\n\n") + "\n";
@@ -178,15 +190,22 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
     let intervals = args.intervals();
     let found = randomness(bags)?;
-    let shown = Shown::new(&found, args.force);
-    if let Some(text) = verdict(&found, shown) {
+    let shown = Shown::new(&found, joined.suppressed, args.force);
+    if let Some(text) = verdict(&found, joined.suppressed, shown) {
         eprintln!("easyllp: warning: {text}");
+    }
+    if bags.n_bags() < FEWEST_BAGS {
+        eprintln!(
+            "easyllp: warning: {} bags are few: confidence intervals from fewer than {FEWEST_BAGS} bags may be far too narrow",
+            bags.n_bags()
+        );
     }
     let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?, Intervals::default());
     let wants_details = (args.details || args.json || args.report.is_some()) && !shown.is_withheld();
     let found = Evaluation {
         classes: file.classes.names().to_vec(),
         bags: found,
+        suppressed_bags: joined.suppressed,
         shown,
         training_bags,
         figures: figures(&scores, link, bags, truth, intervals, shown)?,
@@ -329,7 +348,7 @@ fn page(
         estimate: figure.from_bags,
         truth: figure.truth,
     }));
-    page.warning = verdict(&found.bags, found.shown).map(|text| sentence(&text));
+    page.warning = verdict(&found.bags, found.suppressed_bags, found.shown).map(|text| sentence(&text));
     if let Some(curves) = &found.curves {
         page.thresholds.clone_from(&curves.thresholds);
         page.calibration.clone_from(&curves.calibration);

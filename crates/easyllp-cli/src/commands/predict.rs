@@ -1,6 +1,7 @@
 //! `easyllp predict`: rows into scores, batch by batch.
 
 use crate::commands::{parse_count, use_threads};
+use crate::output::refuse_overwrite;
 use anyhow::Result;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
@@ -63,6 +64,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         fields.push(Field::new("class", DataType::Utf8, false));
     }
     let schema = Arc::new(Schema::new(fields));
+    refuse_overwrite(&args.out, &args.rows)?;
     let mut writer = TableWriter::create(&args.out, Arc::clone(&schema))?;
     let mut columns: Vec<String> = features.iter().chain(&args.keep).cloned().collect();
     columns.sort_unstable();

@@ -2,10 +2,10 @@
 
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
-use crate::diagnosis::{Shown, uneven_columns};
+use crate::diagnosis::{Shown, uneven_columns, verdict};
 use crate::figures::{ON_ASTERISKS, figures, positive_class, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
-use crate::output::{misfit, misuse, print, spelled, thousands};
+use crate::output::{misfit, misuse, print, refuse_overwrite, spelled, thousands};
 use crate::progress::{Step, Training};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -141,7 +141,8 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     }
     recipe.check(args.label.is_some()).map_err(misfit)?;
     let step = Step::begin("reading rows and reports");
-    let Data { features, bags, classes, image } = match &args.label {
+    refuse_overwrite(&args.out, args.data.files())?;
+    let Data { features, bags, classes, image, n_suppressed } = match &args.label {
         Some(label) => args.data.load_labelled(label, &args.positive)?,
         None => args.data.load()?,
     };
@@ -152,11 +153,23 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         thousands(bags.n_bags()),
         features.columns().len()
     );
+    if !bags.has_noise()
+        && let Some(class) = bags.pooled_proportions().iter().position(|&share| share >= 1.0)
+    {
+        bail!(
+            "all rows are `{}` by the counts, so there is nothing to learn: check --count",
+            classes.names()[class]
+        );
+    }
     let mut shown = Shown::Yes;
     if bags.n_bags() > 1 {
         let found = randomness(&bags)?;
-        shown = Shown::new(&found, args.force);
-        args.warn_unless_random(&found, shown);
+        shown = Shown::new(&found, n_suppressed, args.force);
+        if n_suppressed == 0 {
+            args.warn_unless_random(&found, shown);
+        } else if let Some(text) = verdict(&found, n_suppressed, shown) {
+            eprintln!("easyllp: warning: {text}");
+        }
     }
     let image = match (&args.model, features.columns()) {
         (ModelName::Cnn(_), [(_, Column::Vector(_))]) => args.image.or(image),

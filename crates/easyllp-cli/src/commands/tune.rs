@@ -149,7 +149,13 @@ impl Tried {
 
 pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     use_threads(args.threads)?;
-    let Data { features, bags, image, .. } = args.data.load()?;
+    let Data { features, bags, image, n_suppressed, .. } = args.data.load()?;
+    anyhow::ensure!(
+        args.force || n_suppressed == 0,
+        "{n_suppressed} bags were left out because their counts are suppressed. The other bags were selected by their counts, so metrics \
+         estimated from them are biased, and trials are ranked by such a metric: nothing was chosen. Use --force to choose by it \
+         nevertheless"
+    );
     let found = randomness(&bags)?;
     anyhow::ensure!(
         args.force || !found.is_rejected(),
