@@ -186,7 +186,7 @@ impl Noise {
 /// // Every refusal names the bag and the numbers.
 /// let partition = Partition::new(6, [[0, 1, 2], [3, 4, 5]])?;
 /// let refused = Bags::binary(partition, &[2.0, 4.0], Noise::None).unwrap_err();
-/// assert_eq!(refused.to_string(), "bag 1 of 3 rows reports 4 of class 1: a count lies in 0 to 3");
+/// assert_eq!(refused.to_string(), "bag index 1 of 3 rows reports 4 of class index 1: a count lies in 0 to 3");
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
