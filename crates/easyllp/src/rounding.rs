@@ -42,6 +42,11 @@ impl Sum {
         self.n_terms += 1;
     }
 
+    /// Σ|tᵢ|.
+    pub(crate) fn total_size(&self) -> f64 {
+        self.size
+    }
+
     /// The mean absolute value of a term.
     pub(crate) fn mean_size(&self) -> f64 {
         self.size / f64::from(self.n_terms.max(1))
