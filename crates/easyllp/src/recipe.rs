@@ -26,10 +26,10 @@ use crate::train::{Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
 use crate::training_bags::TrainingBags;
 use choices::by_name;
 use ndarray::Array2;
-use path::{PathSearch, Step};
+use path::PathSearch;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use validation::{Selection, ValidationBags};
+use validation::{Candidate, Selection, ValidationBags};
 
 /// Penalties for a single label, from strong to weak, that [`Penalty::Auto`] chooses from. Not all of them are tried.
 pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
@@ -367,6 +367,14 @@ struct Chosen {
     scores: Option<Array2<f32>>,
 }
 
+/// A fit on the training bags.
+struct Tried {
+    model: AnyModel,
+    log: TrainLog,
+    metric: f64,
+    candidate: Candidate,
+}
+
 impl Course<'_, '_> {
     fn fit(
         &self,
@@ -411,32 +419,42 @@ impl Course<'_, '_> {
         let Recipe { stop_by, smoothing, .. } = self.recipe;
         let n_scores = self.untrained.n_scores();
         let mut selection = Selection::new(validation, *stop_by, self.loss.link(), smoothing.get(), n_scores);
-        let mut model = self.untrained.clone();
-        let mut best: Option<(usize, AnyModel, TrainLog)> = None;
         let mut optimizers = plan.optimizers(train.n_bags());
         let n_penalties = optimizers.len();
-        let mut search = PathSearch::new(n_penalties);
-        let mut n_tried = 0;
-        while let Some(Step { place, from_best }) = search.next() {
-            n_tried += 1;
-            let optimizer = &mut optimizers[place];
-            let what = match optimizer {
-                Optimizer::Lbfgs(lbfgs) if n_penalties > 1 => {
-                    lbfgs.tolerance = PATH_TOLERANCE;
-                    format!("penalty {n_tried} of at most {n_penalties} (l2 {:.1e})", lbfgs.l2)
+        let mut tried: Vec<Option<Tried>> = (0..n_penalties).map(|_| None).collect();
+        // All bags choose the final model. Each half searches by itself, so that the other half has no say in what it reports.
+        let mut searches = [(); 3].map(|()| PathSearch::new(n_penalties));
+        let n_searches = if n_penalties > 1 && validation.has_halves() { 3 } else { 1 };
+        for (by, search) in searches[..n_searches].iter_mut().enumerate() {
+            while let Some(place) = search.next() {
+                if tried[place].is_none() {
+                    let optimizer = &mut optimizers[place];
+                    let what = match optimizer {
+                        Optimizer::Lbfgs(lbfgs) if n_penalties > 1 => {
+                            lbfgs.tolerance = PATH_TOLERANCE;
+                            let number = tried.iter().flatten().count() + 1;
+                            format!("penalty {number} of at most {n_penalties} (l2 {:.1e})", lbfgs.l2)
+                        }
+                        _ => "training bags".into(),
+                    };
+                    let neighbour = search.neighbour(place).and_then(|place| tried[place].as_ref());
+                    let mut model = neighbour.map_or(&self.untrained, |tried| &tried.model).clone();
+                    let log = self.fit(&mut model, train, optimizer, &what, Some(&mut selection), watch)?;
+                    let Some((_, metric)) = log.best else { return Err(Error::NoFigure) };
+                    let candidate = selection.take_last().ok_or(Error::NoFigure)?;
+                    tried[place] = Some(Tried { model, log, metric, candidate });
                 }
-                _ => "training bags".into(),
-            };
-            if let (true, Some((_, best, _))) = (from_best, &best) {
-                model = best.clone();
-            }
-            let log = self.fit(&mut model, train, optimizer, &what, Some(&mut selection), watch)?;
-            let Some((_, metric)) = log.best else { return Err(Error::NoFigure) };
-            if search.see(metric, log.epochs.is_empty()) {
-                best = Some((place, model.clone(), log));
+                let Some(Tried { log, metric, candidate, .. }) = &tried[place] else { break };
+                let metric = if by == 0 { *metric } else { candidate.metrics[by] };
+                search.see(metric, log.epochs.is_empty());
             }
         }
-        let (place, model, log) = best.ok_or(Error::NoFigure)?;
+        let best = |by: usize| searches[by].best().and_then(|place| tried[place].as_ref());
+        if let (Some(by_first), Some(by_second)) = (best(1), best(2)) {
+            selection.report([&by_second.candidate.scores, &by_first.candidate.scores]);
+        }
+        let place = searches[0].best().ok_or(Error::NoFigure)?;
+        let Some(Tried { model, log, .. }) = tried.swap_remove(place) else { return Err(Error::NoFigure) };
         let (n_candidates, scores) = selection.finish();
         Ok(Chosen { model, log, place, n_candidates, scores })
     }

@@ -1,9 +1,11 @@
 //! Which penalties are tried, and in which order.
 //!
 //! From strong to weak the metric on validation bags falls, then rises. So the search sets out from the middle of the path
-//! towards weaker penalties, each fit starting from the last one. If the first step is no better, it turns to stronger ones. It
+//! towards weaker penalties. If the first step is no better, it turns to stronger ones. It
 //! stops after two in a row that are no better, and where a weaker penalty leaves the model as it is, since still weaker ones
 //! do so, too.
+
+use std::cmp::Ordering;
 
 /// After this many penalties in a row that are no better, the search stops.
 const PATIENCE: usize = 2;
@@ -14,55 +16,56 @@ pub(super) struct PathSearch {
     start: usize,
     /// The least metric so far, and whose it is.
     best: Option<(usize, f64)>,
-    next: Option<Step>,
-}
-
-/// A candidate to try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) place: usize,
-    /// Whether the fit starts from the best model so far, not from the last one.
-    pub(super) from_best: bool,
+    next: Option<usize>,
 }
 
 impl PathSearch {
     /// Over so many candidates, at least one.
     pub(super) fn new(n_candidates: usize) -> Self {
         let start = (n_candidates - 1) / 2;
-        let next = Some(Step { place: start, from_best: false });
-        Self { n_candidates, start, best: None, next }
+        Self { n_candidates, start, best: None, next: Some(start) }
+    }
+
+    /// The candidate whose model a fit starts from, which was tried before; `None` for the first. It does not depend on metrics.
+    pub(super) fn neighbour(&self, place: usize) -> Option<usize> {
+        match place.cmp(&self.start) {
+            Ordering::Less => Some(place + 1),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(place - 1),
+        }
+    }
+
+    /// The best candidate so far.
+    pub(super) fn best(&self) -> Option<usize> {
+        self.best.map(|(place, _)| place)
     }
 
     /// The candidate to try next; `None` at the end.
-    pub(super) fn next(&self) -> Option<Step> {
+    pub(super) fn next(&self) -> Option<usize> {
         self.next
     }
 
-    /// Takes the metric of the candidate that was to be tried, and whether it left the model as it was. Answers whether the
-    /// candidate is the best so far.
-    pub(super) fn see(&mut self, metric: f64, is_unchanged: bool) -> bool {
-        let Some(Step { place, .. }) = self.next else { return false };
-        let is_best = self.best.is_none_or(|(_, least)| metric < least);
-        if is_best {
+    /// Takes the metric of the candidate that was to be tried, and whether it left its neighbour's model as it was.
+    pub(super) fn see(&mut self, metric: f64, is_unchanged: bool) {
+        let Some(place) = self.next else { return };
+        if self.best.is_none_or(|(_, least)| metric < least) {
             self.best = Some((place, metric));
         }
         let (best, start) = (self.best.map_or(place, |(best, _)| best), self.start);
-        let on = |place: usize| Some(Step { place, from_best: false });
-        let turn = start.checked_sub(1).map(|place| Step { place, from_best: true });
+        let turn = start.checked_sub(1);
         self.next = if place >= start {
             let first_step_failed = place == start + 1 && best == start;
             let ends = is_unchanged || place - best >= PATIENCE || place + 1 == self.n_candidates;
             match (best == start, first_step_failed || (ends && place > start)) {
-                (_, false) if place + 1 < self.n_candidates => on(place + 1),
+                (_, false) if place + 1 < self.n_candidates => Some(place + 1),
                 (true, _) => turn,
                 (false, _) => None,
             }
         } else if best - place >= PATIENCE {
             None
         } else {
-            place.checked_sub(1).and_then(on)
+            place.checked_sub(1)
         };
-        is_best
     }
 }
 
@@ -73,15 +76,13 @@ mod tests {
     /// The places tried and the one found, for metrics by place; the model does not change from `unchanged` on.
     fn search(metrics: &[f64], unchanged: usize) -> (Vec<usize>, usize) {
         let mut search = PathSearch::new(metrics.len());
-        let (mut tried, mut found) = (Vec::new(), 0);
-        while let Some(Step { place, from_best }) = search.next() {
-            assert_eq!(from_best, tried.iter().any(|&other| other > place) && place + 1 == search.start);
+        let mut tried = Vec::new();
+        while let Some(place) = search.next() {
+            assert!(search.neighbour(place).is_none_or(|neighbour| tried.contains(&neighbour)));
             tried.push(place);
-            if search.see(metrics[place], place >= unchanged) {
-                found = place;
-            }
+            search.see(metrics[place], place >= unchanged);
         }
-        (tried, found)
+        (tried, search.best().unwrap())
     }
 
     #[test]

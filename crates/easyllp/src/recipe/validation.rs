@@ -42,6 +42,11 @@ impl ValidationBags {
         };
         Ok(Self { rows: rows.select(&members), members, bags, halves })
     }
+
+    /// Whether there are enough bags for halves.
+    pub(super) fn has_halves(&self) -> bool {
+        self.halves.is_some()
+    }
 }
 
 /// Compares candidates on validation bags, and keeps what is to be reported.
@@ -54,6 +59,16 @@ pub(super) struct Selection<'v> {
     /// Scores of each half by the best candidate on the other half.
     scores: Array2<f32>,
     n_candidates: usize,
+    /// What the last candidate came to.
+    last: Option<Candidate>,
+}
+
+/// Metrics and scores of a candidate on the validation bags.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    /// On all bags, and on either half; not a number where there are no halves.
+    pub(super) metrics: [f64; 3],
+    pub(super) scores: Array2<f32>,
 }
 
 /// What one half of the bags has seen.
@@ -81,6 +96,7 @@ impl<'v> Selection<'v> {
             halves: validation.halves.as_ref().map(|[first, second]| [half(first), half(second)]),
             scores: Array2::zeros((validation.rows.n_rows(), n_scores)),
             n_candidates: 0,
+            last: None,
         }
     }
 
@@ -107,10 +123,13 @@ impl<'v> Selection<'v> {
         if self.n_candidates == 1 {
             self.scores.assign(&scores);
         }
+        let mut metrics = [of(&self.validation.bags)?, f64::NAN, f64::NAN];
         if let Some([first, second]) = &mut self.halves {
             let others = [second.bags, first.bags];
-            for (chooser, other) in [first, second].into_iter().zip(others) {
-                let metric = chooser.smoothed.next(of(chooser.bags)?);
+            for ((chooser, other), of_half) in [first, second].into_iter().zip(others).zip(&mut metrics[1..])
+            {
+                *of_half = of(chooser.bags)?;
+                let metric = chooser.smoothed.next(*of_half);
                 // A metric that is not a number is not better.
                 if metric < chooser.best {
                     chooser.best = metric;
@@ -121,7 +140,23 @@ impl<'v> Selection<'v> {
                 }
             }
         }
-        of(&self.validation.bags)
+        self.last = Some(Candidate { metrics, scores });
+        Ok(metrics[0])
+    }
+
+    /// What the last candidate came to, for a caller that compares candidates itself.
+    pub(super) fn take_last(&mut self) -> Option<Candidate> {
+        self.last.take()
+    }
+
+    /// Reports these scores of either half in the place of those kept so far.
+    pub(super) fn report(&mut self, of_halves: [&Array2<f32>; 2]) {
+        for (bags, scores) in self.validation.halves.iter().flatten().zip(of_halves) {
+            for row in bags.rows() {
+                let row = row as usize;
+                self.scores.index_axis_mut(Axis(0), row).assign(&scores.row(row));
+            }
+        }
     }
 
     /// Scores of the rows of all validation bags, by models that the row's own half did not choose. `None` if there was a choice
