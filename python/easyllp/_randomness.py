@@ -1,4 +1,4 @@
-"""Do bags look random? What is said, and withheld, if they do not."""
+"""Do bags look random? Warnings and withheld metrics if they do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bags that do not look random: what is said, and what is withheld."""
+"""Bags that do not look random: warnings and withheld metrics."""
 
 from __future__ import annotations
 

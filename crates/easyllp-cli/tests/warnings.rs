@@ -122,7 +122,7 @@ fn nothing_is_tuned_by_metrics_that_are_withheld() {
     assert!(text.contains("best") && said.contains(NOT_RANDOM), "{text}{said}");
 }
 
-/// An embedding model remembers its training bags: evaluated on all of them, on half, or among others, it is told.
+/// An embedding model overfits its training bags: `evaluate` warns on all of them, on half, and on a mix with new bags.
 #[test]
 fn a_model_evaluated_on_its_training_bags_is_told() {
     let folder = tempfile::tempdir().expect("a folder");

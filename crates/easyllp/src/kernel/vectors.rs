@@ -58,7 +58,7 @@ impl Vectors {
         *Self::available().last().expect("every machine has scalars")
     }
 
-    /// The kind of this name, or the widest if there is no name.
+    /// The kind with this name; without a name, the widest.
     fn named(name: Option<&str>) -> Result<Self> {
         let Some(name) = name else { return Ok(Self::widest()) };
         let available = Self::available();

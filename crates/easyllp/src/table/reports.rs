@@ -198,7 +198,7 @@ fn noise(reports: &Table, declared: &ReportNoise, kept: &[usize]) -> Result<Nois
     })
 }
 
-/// Keys that are to match, for what is said where they do not.
+/// Keys of rows and reports, for the error message when they do not match.
 struct Mismatch<'m, 't> {
     row_keys: &'m Keys<'t>,
     report_keys: &'m Keys<'t>,
