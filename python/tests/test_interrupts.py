@@ -32,7 +32,9 @@ FITS = {
         LLPClassifier(model="mlp:512,512", epochs=1000, holdout=0).fit(X, X[:, 0] > 0)
     """,
     "eight penalties": """
-        LLPClassifier(l2="auto").fit(X, X[:, :10].argmax(axis=1))
+        many = np.tile(X, (4, 1))
+        while True:
+            LLPClassifier(l2="auto").fit(many, many[:, :10].argmax(axis=1))
     """,
     "rounds": """
         bags, proportions = make_bags(X[:, :10].argmax(axis=1), size=4)
