@@ -8,7 +8,7 @@
 
 use easyllp::bagging::{self, Sizes};
 use easyllp::recipe::{PENALTIES, Penalty, Recipe};
-use easyllp::{Bags, Estimator, Link, Model, Noise, Predictions, Result, Rows, metrics};
+use easyllp::{Bags, Link, Model, Noise, Predictions, Result, Rows, metrics};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -87,7 +87,9 @@ fn fit(setting: &Setting, seed: u64) -> Result<Fit> {
         let predictions = Predictions::new(scores.view(), Link::Logit)?;
         let labels: Vec<u32> = held_out.rows.iter().map(|&row| labels[row as usize]).collect();
         let truth = metrics::brier(&predictions, &labels)?;
-        Ok((Estimator::new(&held_out.bags)?.brier(&predictions)?, truth))
+        let figures = held_out.figures(Link::Logit)?.expect("there are enough validation bags");
+        let brier = figures.into_iter().find(|(name, _)| *name == "Brier");
+        Ok((brier.expect("logits give probabilities").1, truth))
     };
     let fitted = train(None)?;
     let (reported, truth) = briers(&fitted)?;

@@ -7,7 +7,7 @@ use crate::features::Features;
 use crate::recipe::recipe;
 use crate::work::{Line, pooled, without_lock};
 use easyllp::diagnose::randomness;
-use easyllp::recipe::{Doing, HeldOut};
+use easyllp::recipe::Doing;
 use easyllp::table::EncoderOptions;
 use easyllp::{
     ClassKind, Classes, Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress,
@@ -62,16 +62,13 @@ impl Model {
             line.say(format!("optimizer: {}", recipe.optimizer_choice()));
             let mut progress = Telling::begin(line);
             let fitted = recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))?;
-            let of_scores = |held_out: &HeldOut, scores: &Array2<f32>| {
-                let predictions = Predictions::new(scores.view(), fitted.loss.training()?.link())?;
-                let figures = Estimator::new(&held_out.bags)?.figures(&predictions)?;
-                Ok::<_, Error>(json!({ "figures": named(figures), "n_bags": held_out.bags.n_bags() }))
-            };
+            let link = fitted.loss.training()?.link();
             let held_out = match &fitted.held_out {
-                Some(held_out) => held_out.scores.as_ref().map(|scores| of_scores(held_out, scores)),
+                Some(held_out) => held_out
+                    .figures(link)?
+                    .map(|figures| json!({ "figures": named(figures), "n_bags": held_out.bags.n_bags() })),
                 None => None,
             };
-            let held_out = held_out.transpose()?;
             let outcome = json!({
                 "log": fitted.log,
                 "held_out": held_out,

@@ -201,7 +201,9 @@ mod tests {
     }
 
     fn estimate(value: f64, low: f64, high: f64, outside_range: bool) -> Estimate {
-        Estimate { value, standard_error: 0.1, low, high, form: easyllp::estimate::Form::Mean, outside_range }
+        let mut estimate = Estimate::new(value, 0.1, [low, high], easyllp::estimate::Form::Mean);
+        estimate.outside_range = outside_range;
+        estimate
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod groups;
 mod inversion;
 mod joint;
 mod outlook;
+mod parts;
 mod ranks;
 mod squares;
 mod statistic;
@@ -113,9 +114,22 @@ pub struct Estimate {
     pub form: Form,
     /// Whether the value left its natural range, which few bags may lead to: an AUC above 1, a Brier score below 0.
     pub outside_range: bool,
+    /// The interval's ends before they were clipped.
+    #[serde(skip)]
+    unclipped: [f64; 2],
+    /// The natural range.
+    #[serde(skip)]
+    range: [f64; 2],
 }
 
 impl Estimate {
+    /// An estimate of something that may be any number.
+    pub fn new(value: f64, standard_error: f64, interval: [f64; 2], form: Form) -> Self {
+        let [low, high] = interval;
+        let range = [f64::NEG_INFINITY, f64::INFINITY];
+        Self { value, standard_error, low, high, form, outside_range: false, unclipped: interval, range }
+    }
+
     /// Whether the interval covers a value.
     pub fn covers(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -123,17 +137,27 @@ impl Estimate {
 
     /// The estimate of one minus the quantity.
     fn complement(self) -> Self {
-        Self { value: 1.0 - self.value, low: 1.0 - self.high, high: 1.0 - self.low, ..self }
+        let mirrored = |[low, high]: [f64; 2]| [1.0 - high, 1.0 - low];
+        Self {
+            value: 1.0 - self.value,
+            low: 1.0 - self.high,
+            high: 1.0 - self.low,
+            unclipped: mirrored(self.unclipped),
+            range: mirrored(self.range),
+            ..self
+        }
     }
 
-    /// With its interval in its natural range.
-    pub(crate) fn clipped(self, least: f64, most: f64) -> Self {
+    /// With its interval clipped to its natural range.
+    #[must_use]
+    pub fn clipped(self, least: f64, most: f64) -> Self {
         /// Rounding alone leaves no range.
         const ROUNDING: f64 = 1e-9;
         Self {
             low: self.low.clamp(least, most),
             high: self.high.clamp(least, most),
             outside_range: self.value < least - ROUNDING || self.value > most + ROUNDING,
+            range: [least, most],
             ..self
         }
     }
@@ -458,8 +482,7 @@ impl<'b> Estimator<'b> {
 
     pub(crate) fn t_interval(&self, value: f64, standard_error: f64, form: Form) -> Estimate {
         let reach = self.t_quantile() * standard_error;
-        let (low, high) = (value - reach, value + reach);
-        Estimate { value, standard_error, low, high, form, outside_range: false }
+        Estimate::new(value, standard_error, [value - reach, value + reach], form)
     }
 }
 

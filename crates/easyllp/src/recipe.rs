@@ -15,10 +15,13 @@ use crate::bagging;
 use crate::bags::Bags;
 use crate::classes::Classes;
 use crate::error::{Error, Result};
+use crate::estimate::{Estimate, Estimator};
+use crate::link::Link;
 use crate::loss::{LossName, TrainingLoss};
 use crate::method::{MethodName, MethodOptions};
 use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
 use crate::optim::{Adam, Lbfgs};
+use crate::predictions::Predictions;
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::table::Encoder;
@@ -169,11 +172,33 @@ pub struct HeldOut {
     pub n_others: usize,
     /// How many models were compared: penalties, epochs or rounds.
     pub n_candidates: usize,
-    /// Scores of these rows to evaluate with: those of a half of the bags by the model that was best on the other half, so that
+    /// Scores of these rows to evaluate with: those of a fold of the bags by the model that was best on the other folds, so that
     /// no bag evaluates what it chose. `None` if there was a choice among models and there are fewer than 4 validation bags.
     pub scores: Option<Array2<f32>>,
+    /// The folds, over the same rows as `bags`: all bags in one, if there was no choice.
+    pub folds: Vec<Bags>,
     /// The log of the training that was best on all validation bags.
     pub log: TrainLog,
+}
+
+impl HeldOut {
+    /// Every metric that the validation bags allow, with its name; `None` without `scores`. Each fold gives its own, and these are
+    /// their means by rows.
+    pub fn figures(&self, link: Link) -> Result<Option<Vec<(&'static str, Estimate)>>> {
+        let Some(scores) = &self.scores else { return Ok(None) };
+        let predictions = Predictions::new(scores.view(), link)?;
+        let of = |bags: &Bags| Estimator::new(bags)?.figures(&predictions);
+        let of_folds: Vec<_> = self.folds.iter().map(of).collect::<Result<_>>()?;
+        let mean = |name: &'static str| {
+            let in_fold = |(fold, of_fold): (&Bags, &Vec<(&'static str, Estimate)>)| {
+                let (_, estimate) = of_fold.iter().find(|(other, _)| *other == name)?;
+                Some((fold.n_members() as f64, *estimate))
+            };
+            let parts: Option<Vec<_>> = self.folds.iter().zip(&of_folds).map(in_fold).collect();
+            parts.map(|parts| (name, Estimate::mean_of(&parts)))
+        };
+        Ok(of_folds.first().map(|first| first.iter().filter_map(|(name, _)| mean(name)).collect()))
+    }
 }
 
 /// A caller that watches, and may break off at any event.
@@ -229,9 +254,13 @@ impl Recipe {
             if let Optimizer::Lbfgs(_) = optimizer {
                 course.untrained = model;
             }
-            let ValidationBags { members, bags, .. } = validation;
+            let ValidationBags { members, bags, folds, .. } = validation;
+            let folds = match n_candidates {
+                1 => vec![bags.clone()],
+                _ => folds.into_iter().map(|fold| fold.held_out).collect(),
+            };
             let n_others = train.n_bags();
-            (Some(HeldOut { rows: members, bags, n_others, n_candidates, scores, log }), optimizer)
+            (Some(HeldOut { rows: members, bags, n_others, n_candidates, scores, folds, log }), optimizer)
         } else {
             (None, plan.optimizers(bags.n_bags()).swap_remove(0))
         };
@@ -422,10 +451,10 @@ impl Course<'_, '_> {
         let mut optimizers = plan.optimizers(train.n_bags());
         let n_penalties = optimizers.len();
         let mut tried: Vec<Option<Tried>> = (0..n_penalties).map(|_| None).collect();
-        // All bags choose the final model. Each half searches by itself, so that the other half has no say in what it reports.
-        let mut searches = [(); 3].map(|()| PathSearch::new(n_penalties));
-        let n_searches = if n_penalties > 1 && validation.has_halves() { 3 } else { 1 };
-        for (by, search) in searches[..n_searches].iter_mut().enumerate() {
+        // All bags choose the final model. For each fold the others search by themselves, so that it has no say in what it reports.
+        let n_searches = if n_penalties > 1 { 1 + validation.folds.len() } else { 1 };
+        let mut searches: Vec<_> = (0..n_searches).map(|_| PathSearch::new(n_penalties)).collect();
+        for (by, search) in searches.iter_mut().enumerate() {
             while let Some(place) = search.next() {
                 if tried[place].is_none() {
                     let optimizer = &mut optimizers[place];
@@ -449,9 +478,10 @@ impl Course<'_, '_> {
                 search.see(metric, log.epochs.is_empty());
             }
         }
-        let best = |by: usize| searches[by].best().and_then(|place| tried[place].as_ref());
-        if let (Some(by_first), Some(by_second)) = (best(1), best(2)) {
-            selection.report([&by_second.candidate.scores, &by_first.candidate.scores]);
+        for (fold, search) in searches[1..].iter().enumerate() {
+            if let Some(best) = search.best().and_then(|place| tried[place].as_ref()) {
+                selection.report(fold, &best.candidate.scores);
+            }
         }
         let place = searches[0].best().ok_or(Error::NoFigure)?;
         let Some(Tried { model, log, .. }) = tried.swap_remove(place) else { return Err(Error::NoFigure) };

@@ -260,19 +260,20 @@ impl TrainArgs {
 
 /// Validation metrics, and which models they describe.
 fn print_held_out(fitted: &Fitted, classes: &Classes, shown: Shown) -> Result<()> {
-    let Some(HeldOut { bags, n_others, n_candidates, scores, .. }) = &fitted.held_out else { return Ok(()) };
+    let Some(held_out) = &fitted.held_out else { return Ok(()) };
+    let HeldOut { bags, n_others, n_candidates, .. } = held_out;
     let (n_bags, n_others) = (thousands(bags.n_bags()), thousands(*n_others));
     if shown.is_withheld() {
         return Ok(());
     }
-    let Some(scores) = scores else {
+    let Some(figures) = held_out.figures(fitted.loss.training()?.link())? else {
         return print(&format!(
             "No validation metrics: {n_bags} validation bags are too few to choose a model on one half and evaluate it on the \
              other. Hold out at least 4 bags (--holdout).\n"
         ));
     };
-    let link = fitted.loss.training()?.link();
-    let figures = figures(scores, link, bags, None, Intervals::default(), shown)?;
+    let figure = |(name, estimate)| Figure { name, from_bags: Some(estimate), truth: None };
+    let figures: Vec<Figure> = figures.into_iter().map(figure).collect();
     let mut table = table(&figures).to_string();
     if figures.iter().filter_map(|figure| figure.from_bags).any(|estimate| estimate.outside_range) {
         table = format!("{table}\n{ON_ASTERISKS}");

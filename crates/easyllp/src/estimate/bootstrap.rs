@@ -40,14 +40,8 @@ impl Estimator<'_> {
         let at = |share: f64| distances[((share * draws as f64) as usize).min(draws - 1)];
         let standard_error = self.standard_error(statistic);
         let end = |share: f64| if standard_error > 0.0 { at(share) * standard_error } else { 0.0 };
-        Estimate {
-            value: statistic.value,
-            standard_error,
-            low: statistic.value - end(1.0 - tail),
-            high: statistic.value - end(tail),
-            form,
-            outside_range: false,
-        }
+        let interval = [statistic.value - end(1.0 - tail), statistic.value - end(tail)];
+        Estimate::new(statistic.value, standard_error, interval, form)
     }
 }
 

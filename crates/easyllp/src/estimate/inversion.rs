@@ -17,6 +17,11 @@ pub(super) struct Spread {
 }
 
 impl Spread {
+    /// That of the sum with another estimate that is independent of this one.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self { variance: self.variance + other.variance, third: self.third + other.third }
+    }
+
     /// How probable it is that the error is at most so much: a gamma distribution that is shifted to mean 0 has these
     /// cumulants (Pearson's type III).
     fn below(self, error: f64) -> f64 {
@@ -38,18 +43,19 @@ impl Spread {
 }
 
 impl Estimator<'_> {
-    /// All truths from 0 to `most` for which the estimate is in neither tail; `spread` has how it varies at a truth.
+    /// All truths for which the estimate is in neither tail; `spread` has how it varies at a truth from 0 to `most`. The interval
+    /// may leave that range, as the estimate may.
     pub(super) fn inverted(&self, value: f64, most: f64, spread: impl Fn(f64) -> Spread) -> Estimate {
+        /// Nothing is further off than this many standard errors.
+        const FAR: f64 = 20.0;
         let tail = 0.5 - 0.5 * self.level;
-        let below = |truth: f64| spread(truth).below(value - truth);
-        Estimate {
-            value,
-            standard_error: spread(value.clamp(0.0, most)).variance.sqrt(),
-            low: crossing(most, |truth| 1.0 - below(truth) >= tail),
-            high: crossing(most, |truth| below(truth) < tail),
-            form: Form::Squares,
-            outside_range: false,
-        }
+        let at = |truth: f64| spread(truth.clamp(0.0, most));
+        let below = |truth: f64| at(truth).below(value - truth);
+        let least = value.min(0.0) - FAR * at(0.0).variance.sqrt();
+        let most = value.max(most) + FAR * at(most).variance.sqrt();
+        let low = crossing(least, most, |truth| 1.0 - below(truth) >= tail);
+        let high = crossing(least, most, |truth| below(truth) < tail);
+        Estimate::new(value, at(value).variance.sqrt(), [low, high], Form::Squares)
     }
 
     /// How the squared form of two classes varies when rows whose squares have a given mean, `centre` of which is that of the
@@ -90,14 +96,34 @@ impl Estimator<'_> {
             Spread { variance: at(&variance), third: at(&third) }
         }
     }
+
+    /// What is added to [`Self::dealt_squares`] where the rows are a sample, too: their own squares vary, and so does the pooled
+    /// residual, noise and all.
+    ///
+    /// Squares are between 0 and 1. Of all distributions with mean m there, that of zeros and ones has the largest variance,
+    /// m(1 − m). So this is exact for the error, and the most that it can be for the Brier score; next to declared noise it is
+    /// small.
+    pub(super) fn drawn_squares(&self, centre: f64) -> impl Fn(f64) -> Spread + use<> {
+        let bags = self.bags;
+        let n_rows = bags.n_members() as f64;
+        let noise: f64 = (0..bags.n_bags()).map(|bag| bags.count_variance(bag)).sum();
+        move |mean| {
+            let single = mean * (1.0 - mean).max(0.0);
+            let of_residual = ((mean - centre).max(0.0) + noise / n_rows) / n_rows;
+            Spread {
+                variance: single / n_rows + 4.0 * centre * of_residual,
+                third: single * (1.0 - 2.0 * mean) / n_rows.powi(2),
+            }
+        }
+    }
 }
 
-/// The first place between 0 and `most` where something holds that holds from there on; `most` if it never does.
-fn crossing(most: f64, holds: impl Fn(f64) -> bool) -> f64 {
-    if holds(0.0) {
-        return 0.0;
+/// The first place from `least` to `most` where something holds that holds from there on; `most` if it never does.
+fn crossing(least: f64, most: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(least) {
+        return least;
     }
-    let (mut low, mut high) = (0.0, most);
+    let (mut low, mut high) = (least, most);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if holds(middle) {

@@ -75,9 +75,16 @@ impl Estimator<'_> {
         if let Intervals::Bootstrap { draws, seed } = self.intervals {
             return self.bootstrap_interval(statistic, Form::Squares, draws, seed);
         }
-        if self.scope == Scope::TheseRows && self.bags.n_classes() == 2 {
+        if self.bags.n_classes() == 2 && (self.scope == Scope::TheseRows || self.bags.has_noise()) {
             let of_pooled = self.pooled_noise(&statistic.pooled, &statistic.pooled);
-            return self.inverted(statistic.value, most, self.dealt_squares(centre, of_pooled));
+            let dealt = self.dealt_squares(centre, of_pooled);
+            return match self.scope {
+                Scope::TheseRows => self.inverted(statistic.value, most, dealt),
+                Scope::Population => {
+                    let drawn = self.drawn_squares(centre);
+                    self.inverted(statistic.value, most, |truth| dealt(truth).plus(drawn(truth)))
+                }
+            };
         }
         if self.bags.has_noise() {
             return self.t_interval(statistic.value, variance.sqrt(), Form::Squares);
@@ -100,7 +107,7 @@ impl Estimator<'_> {
             let end = |probability: f64| value * chi.freedom() / chi.inverse_cdf(probability);
             let tail = 0.5 - 0.5 * self.level;
             let (low, high) = (end(1.0 - tail), end(tail));
-            return Estimate { value, standard_error, low, high, form, outside_range: false };
+            return Estimate::new(value, standard_error, [low, high], form);
         }
         // (θ − value)² = t² (normal·θ² + slope·θ), a quadratic in θ.
         let t_squared = self.t_quantile().powi(2);
@@ -109,13 +116,7 @@ impl Estimator<'_> {
         let middle = 2.0 * value + t_squared * slope;
         let root = (middle * middle - 4.0 * leading * value * value).max(0.0).sqrt();
         let high = if leading > 0.0 { (middle + root) / (2.0 * leading) } else { f64::INFINITY };
-        Estimate {
-            value,
-            standard_error,
-            low: 2.0 * value * value / (middle + root).max(f64::MIN_POSITIVE),
-            high,
-            form,
-            outside_range: false,
-        }
+        let low = 2.0 * value * value / (middle + root).max(f64::MIN_POSITIVE);
+        Estimate::new(value, standard_error, [low, high], form)
     }
 }

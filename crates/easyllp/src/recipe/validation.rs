@@ -1,11 +1,12 @@
 //! Validation bags: they choose a model, and say how good it is.
 //!
 //! A metric that was minimised over candidates (penalties, epochs, rounds) is too good on the bags that it was minimised on. So
-//! the bags are dealt into two halves. The best candidate on one half is reported on the other half, and the other way
-//! round; what is reported is then independent of what chose. The choice for the final model is made on all validation bags.
+//! the bags are dealt into folds. Each fold reports on the candidate that is best on the other folds; what it reports is then
+//! independent of what chose. Each fold estimates alone, and the estimates are averaged: an estimate from all bags at once would
+//! be centred at a mean that all folds share. The choice for the final model is made on all validation bags.
 
 use super::StopBy;
-use crate::bagging;
+use crate::bagging::{self, Split};
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
@@ -23,29 +24,27 @@ pub(super) struct ValidationBags {
     rows: Rows<'static>,
     /// The bags over these rows alone.
     pub(super) bags: Bags,
-    /// Two halves of the bags, if there are enough to estimate a metric from each.
-    halves: Option<[Bags; 2]>,
+    /// Parts of the bags that report, each with the others, which choose for it; none if there are too few bags.
+    pub(super) folds: Vec<Split>,
 }
 
 impl ValidationBags {
     /// The fewest bags that a metric can be estimated from.
     const LEAST: usize = 2;
+    /// More folds leave more bags to choose, and fewer to report together.
+    const MOST_FOLDS: usize = 5;
+    /// Bags that report together, where there are enough for two folds of them.
+    const FOLD: usize = 8;
 
-    /// These bags, dealt into halves by the seed.
+    /// These bags, dealt into folds by the seed.
     pub(super) fn new(rows: &Rows, bags: &Bags, seed: u64) -> Result<Self> {
         let (members, bags) = bags.reindexed();
-        let halves = if bags.n_bags() < 2 * Self::LEAST {
-            None
+        let folds = if bags.n_bags() < 2 * Self::LEAST {
+            Vec::new()
         } else {
-            let bagging::Split { train: first, held_out: second } = bagging::split(&bags, 0.5, seed)?;
-            Some([first, second])
+            bagging::folds(&bags, (bags.n_bags() / Self::FOLD).clamp(2, Self::MOST_FOLDS), seed)?
         };
-        Ok(Self { rows: rows.select(&members), members, bags, halves })
-    }
-
-    /// Whether there are enough bags for halves.
-    pub(super) fn has_halves(&self) -> bool {
-        self.halves.is_some()
+        Ok(Self { rows: rows.select(&members), members, bags, folds })
     }
 }
 
@@ -55,8 +54,8 @@ pub(super) struct Selection<'v> {
     metric: StopBy,
     link: Link,
     window: usize,
-    halves: Option<[Half<'v>; 2]>,
-    /// Scores of each half by the best candidate on the other half.
+    folds: Vec<Fold<'v>>,
+    /// Scores of each fold by the best candidate on the others.
     scores: Array2<f32>,
     n_candidates: usize,
     /// What the last candidate came to.
@@ -66,14 +65,14 @@ pub(super) struct Selection<'v> {
 /// Metrics and scores of a candidate on the validation bags.
 #[derive(Clone)]
 pub(super) struct Candidate {
-    /// On all bags, and on either half; not a number where there are no halves.
-    pub(super) metrics: [f64; 3],
+    /// On all bags, and on the choosing bags of each fold.
+    pub(super) metrics: Vec<f64>,
     pub(super) scores: Array2<f32>,
 }
 
-/// What one half of the bags has seen.
-struct Half<'v> {
-    bags: &'v Bags,
+/// What the choosing bags of a fold have seen.
+struct Fold<'v> {
+    bags: &'v Split,
     smoothed: Smoothed,
     best: f64,
 }
@@ -87,13 +86,13 @@ impl<'v> Selection<'v> {
         window: usize,
         n_scores: usize,
     ) -> Self {
-        let half = |bags| Half { bags, smoothed: Smoothed::new(window), best: f64::INFINITY };
+        let fold = |bags| Fold { bags, smoothed: Smoothed::new(window), best: f64::INFINITY };
         Self {
             validation,
             metric,
             link,
             window,
-            halves: validation.halves.as_ref().map(|[first, second]| [half(first), half(second)]),
+            folds: validation.folds.iter().map(fold).collect(),
             scores: Array2::zeros((validation.rows.n_rows(), n_scores)),
             n_candidates: 0,
             last: None,
@@ -102,8 +101,8 @@ impl<'v> Selection<'v> {
 
     /// The next candidates come from another training: their metrics are not averaged with those seen so far.
     pub(super) fn start_training(&mut self) {
-        for half in self.halves.iter_mut().flatten() {
-            half.smoothed = Smoothed::new(self.window);
+        for fold in &mut self.folds {
+            fold.smoothed = Smoothed::new(self.window);
         }
     }
 
@@ -123,25 +122,20 @@ impl<'v> Selection<'v> {
         if self.n_candidates == 1 {
             self.scores.assign(&scores);
         }
-        let mut metrics = [of(&self.validation.bags)?, f64::NAN, f64::NAN];
-        if let Some([first, second]) = &mut self.halves {
-            let others = [second.bags, first.bags];
-            for ((chooser, other), of_half) in [first, second].into_iter().zip(others).zip(&mut metrics[1..])
-            {
-                *of_half = of(chooser.bags)?;
-                let metric = chooser.smoothed.next(*of_half);
-                // A metric that is not a number is not better.
-                if metric < chooser.best {
-                    chooser.best = metric;
-                    for row in other.rows() {
-                        let row = row as usize;
-                        self.scores.index_axis_mut(Axis(0), row).assign(&scores.row(row));
-                    }
-                }
+        let on_all = of(&self.validation.bags)?;
+        let mut metrics = vec![on_all];
+        for Fold { bags, smoothed, best } in &mut self.folds {
+            let on_others = of(&bags.train)?;
+            metrics.push(on_others);
+            let metric = smoothed.next(on_others);
+            // A metric that is not a number is not better.
+            if metric < *best {
+                *best = metric;
+                copy_rows(&mut self.scores, &scores, &bags.held_out);
             }
         }
         self.last = Some(Candidate { metrics, scores });
-        Ok(metrics[0])
+        Ok(on_all)
     }
 
     /// What the last candidate came to, for a caller that compares candidates itself.
@@ -149,20 +143,22 @@ impl<'v> Selection<'v> {
         self.last.take()
     }
 
-    /// Reports these scores of either half in the place of those kept so far.
-    pub(super) fn report(&mut self, of_halves: [&Array2<f32>; 2]) {
-        for (bags, scores) in self.validation.halves.iter().flatten().zip(of_halves) {
-            for row in bags.rows() {
-                let row = row as usize;
-                self.scores.index_axis_mut(Axis(0), row).assign(&scores.row(row));
-            }
-        }
+    /// Reports these scores of a fold in the place of those kept so far.
+    pub(super) fn report(&mut self, fold: usize, scores: &Array2<f32>) {
+        copy_rows(&mut self.scores, scores, &self.validation.folds[fold].held_out);
     }
 
-    /// Scores of the rows of all validation bags, by models that the row's own half did not choose. `None` if there was a choice
-    /// and there are too few bags for halves.
+    /// Scores of the rows of all validation bags, by models that the row's own fold did not choose. `None` if there was a choice
+    /// and there are too few bags for folds.
     pub(super) fn finish(self) -> (usize, Option<Array2<f32>>) {
-        let is_independent = self.n_candidates == 1 || self.halves.is_some();
+        let is_independent = self.n_candidates == 1 || !self.folds.is_empty();
         (self.n_candidates, is_independent.then_some(self.scores))
+    }
+}
+
+fn copy_rows(to: &mut Array2<f32>, from: &Array2<f32>, bags: &Bags) {
+    for row in bags.rows() {
+        let row = row as usize;
+        to.index_axis_mut(Axis(0), row).assign(&from.row(row));
     }
 }
