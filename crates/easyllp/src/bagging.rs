@@ -142,13 +142,13 @@ pub fn folds(bags: &Bags, n_folds: usize, seed: u64) -> Result<Vec<Split>> {
     if bags.n_bags() < n_folds {
         return Err(Error::TooFewBags { what: "that many folds", needed: n_folds, got: bags.n_bags() });
     }
+    fold_members(bags, n_folds, seed).iter().map(|held_out| take_out(bags, held_out)).collect()
+}
+
+/// Which bags are in each fold.
+pub(crate) fn fold_members(bags: &Bags, n_folds: usize, seed: u64) -> Vec<Vec<usize>> {
     let order = shuffled_bags(bags, seed);
-    (0..n_folds)
-        .map(|fold| {
-            let held_out: Vec<usize> = order.iter().copied().skip(fold).step_by(n_folds).collect();
-            take_out(bags, &held_out)
-        })
-        .collect()
+    (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect()
 }
 
 fn shuffled_bags(bags: &Bags, seed: u64) -> Vec<usize> {

@@ -23,6 +23,7 @@
 //! follow by derivatives from those of the means.
 
 mod bootstrap;
+mod brier;
 mod confusion;
 mod figures;
 mod groups;
@@ -41,7 +42,6 @@ pub use threshold::AtThreshold;
 
 use crate::bags::Bags;
 use crate::error::{Error, Result};
-use crate::metrics::brier_share;
 use crate::predictions::{Predictions, Reader};
 use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
@@ -268,39 +268,11 @@ impl<'b> Estimator<'b> {
         Ok(self.mean_of(&sums))
     }
 
-    /// Mean squared difference of probability and truth: of class 1 for two classes, else summed over the classes.
-    pub fn brier(&self, predictions: &Predictions) -> Result<Estimate> {
-        predictions.check(self.bags)?;
-        predictions.check_probabilities()?;
-        let share = brier_share(self.bags.n_classes());
-        let outlook = self.outlook(predictions, |q, _| (q * (1.0 - q), 1.0 - 2.0 * q));
-        let estimate = if outlook.favours_mean() {
-            self.estimate_mean(&self.sums_of(predictions, |reader, place, line| {
-                reader.probabilities(place, line.q);
-                let all: f64 = line.q.iter().map(|q| q * q).sum();
-                // Σ_d (1[c = d] − q_d)²
-                line.g.iter_mut().zip(&*line.q).for_each(|(g, q)| *g = share * (all + 1.0 - 2.0 * q));
-            }))
-        } else {
-            self.squares_interval(&self.brier_squares(predictions)?, 2.0 * share)
-        };
-        Ok(estimate.clipped(0.0, 2.0 * share))
-    }
-
-    fn brier_squares(&self, predictions: &Predictions) -> Result<Squares> {
-        predictions.check(self.bags)?;
-        predictions.check_probabilities()?;
-        let sums = self.sums_of(predictions, |reader, place, line| reader.probabilities(place, line.q));
-        Ok(self.squares_of(&sums, brier_share(self.bags.n_classes())))
-    }
-
     /// Share of rows whose class the scores do not speak for.
     pub fn error(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
         let decides_by_probability = predictions.check_probabilities().is_ok();
-        let expected =
-            |q: f64, decision: f64| (if decision > 0.5 { 1.0 - q } else { q }, 1.0 - 2.0 * decision);
-        let estimate = if decides_by_probability && self.outlook(predictions, expected).favours_mean() {
+        let estimate = if decides_by_probability && self.error_outlook(predictions).favours_mean() {
             self.estimate_mean(&self.sums_of(predictions, |reader, place, line| {
                 reader.decision(place, line.g);
                 line.g.iter_mut().for_each(|g| *g = 1.0 - *g);
@@ -319,7 +291,7 @@ impl<'b> Estimator<'b> {
     fn error_squares(&self, predictions: &Predictions) -> Result<Squares> {
         predictions.check(self.bags)?;
         let sums = self.sums_of(predictions, |reader, place, line| reader.decision(place, line.q));
-        Ok(self.squares_of(&sums, 0.5))
+        Ok(self.squares_of(&sums.q, 0.5))
     }
 
     /// A figure of the first model less that of the second, on the same bags: what both have in common falls out, so that

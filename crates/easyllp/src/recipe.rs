@@ -25,7 +25,7 @@ use crate::predictions::Predictions;
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::table::Encoder;
-use crate::train::{Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
+use crate::train::{FullBatch, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer};
 use crate::training_bags::TrainingBags;
 use choices::by_name;
 use ndarray::Array2;
@@ -257,7 +257,7 @@ impl Recipe {
             let ValidationBags { members, bags, folds, .. } = validation;
             let folds = match n_candidates {
                 1 => vec![bags.clone()],
-                _ => folds.into_iter().map(|fold| fold.held_out).collect(),
+                _ => folds.into_iter().map(|fold| fold.reporting).collect(),
             };
             let n_others = train.n_bags();
             (Some(HeldOut { rows: members, bags, n_others, n_candidates, scores, folds, log }), optimizer)
@@ -404,7 +404,14 @@ struct Tried {
     candidate: Candidate,
 }
 
-impl Course<'_, '_> {
+impl<'c> Course<'c, '_> {
+    fn lesson<'l>(&self, bags: &'l Bags) -> Lesson<'l>
+    where
+        'c: 'l,
+    {
+        Lesson { method: self.recipe.method, options: self.options.clone(), bags, loss: self.loss }
+    }
+
     fn fit(
         &self,
         model: &mut AnyModel,
@@ -415,16 +422,14 @@ impl Course<'_, '_> {
         watch: Watch,
     ) -> Result<TrainLog> {
         let method = self.recipe.method;
-        let lesson = Lesson { method, options: self.options.clone(), bags, loss: self.loss };
+        let lesson = self.lesson(bags);
         let epochs = match optimizer {
             _ if method.goes_by_rounds() => self.options.rounds,
             Optimizer::Adam(adam) => adam.epochs,
             Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
             Optimizer::Sgd(_) => 1,
         };
-        if watch(Doing::Begins { what, epochs, rows: bags.n_members() }).is_break() {
-            return Err(Error::BrokenOff);
-        }
+        begin(what, epochs, bags, watch)?;
         let trainer = Trainer { optimizer: optimizer.clone(), seed: self.recipe.seed };
         let mut figure;
         let judge = match selection {
@@ -450,6 +455,13 @@ impl Course<'_, '_> {
         let mut selection = Selection::new(validation, *stop_by, self.loss.link(), smoothing.get(), n_scores);
         let mut optimizers = plan.optimizers(train.n_bags());
         let n_penalties = optimizers.len();
+        let lesson = self.lesson(train);
+        let mut full_batch = match (optimizers.first(), self.untrained.as_linear()) {
+            (Some(Optimizer::Lbfgs(lbfgs)), Some(linear)) if n_penalties > 1 => {
+                FullBatch::of_lesson(linear, self.rows, &lesson, self.recipe.seed, lbfgs.l2)?
+            }
+            _ => None,
+        };
         let mut tried: Vec<Option<Tried>> = (0..n_penalties).map(|_| None).collect();
         // All bags choose the final model. For each fold the others search by themselves, so that it has no say in what it reports.
         let n_searches = if n_penalties > 1 { 1 + validation.folds.len() } else { 1 };
@@ -468,7 +480,14 @@ impl Course<'_, '_> {
                     };
                     let neighbour = search.neighbour(place).and_then(|place| tried[place].as_ref());
                     let mut model = neighbour.map_or(&self.untrained, |tried| &tried.model).clone();
-                    let log = self.fit(&mut model, train, optimizer, &what, Some(&mut selection), watch)?;
+                    let log = match (&mut full_batch, &*optimizer) {
+                        (Some(full_batch), Optimizer::Lbfgs(lbfgs)) => {
+                            begin(&what, lbfgs.max_iterations, train, watch)?;
+                            selection.start_training();
+                            fit_penalty(full_batch, lbfgs, &mut model, &mut selection, watch)?
+                        }
+                        _ => self.fit(&mut model, train, optimizer, &what, Some(&mut selection), watch)?,
+                    };
                     let Some((_, metric)) = log.best else { return Err(Error::NoFigure) };
                     let candidate = selection.take_last().ok_or(Error::NoFigure)?;
                     tried[place] = Some(Tried { model, log, metric, candidate });
@@ -488,6 +507,31 @@ impl Course<'_, '_> {
         let (n_candidates, scores) = selection.finish();
         Ok(Chosen { model, log, place, n_candidates, scores })
     }
+}
+
+/// Says that a training of so many epochs at most begins.
+fn begin(what: &str, epochs: usize, bags: &Bags, watch: Watch) -> Result<()> {
+    match watch(Doing::Begins { what, epochs, rows: bags.n_members() }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::BrokenOff),
+    }
+}
+
+/// Trains with one penalty of several, which have all else in common.
+fn fit_penalty(
+    full_batch: &mut FullBatch,
+    lbfgs: &Lbfgs,
+    model: &mut AnyModel,
+    selection: &mut Selection,
+    watch: Watch,
+) -> Result<TrainLog> {
+    let linear = model.as_linear_mut().ok_or(Error::NotLinear)?;
+    let log = full_batch.fit(lbfgs, linear, &mut |progress| watch(Doing::Progress(progress)))?;
+    if log.stopped == Stop::Caller {
+        return Err(Error::BrokenOff);
+    }
+    let best = Some((log.epochs.len(), selection.see(model)?));
+    Ok(TrainLog { best, ..log })
 }
 
 #[cfg(test)]

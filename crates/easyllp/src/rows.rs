@@ -312,6 +312,11 @@ impl<'r> DenseRows<'r> {
 }
 
 impl RowBuffer {
+    /// Whether there is no space in it yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dense.nrows() == 0
+    }
+
     /// The first rows.
     pub(crate) fn batch(&self, n_rows: usize) -> RowBatch<'_> {
         RowBatch {

@@ -1,8 +1,8 @@
 //! Which form of a figure will vary less, told by the scores alone.
 
 use super::Estimator;
+use crate::bags::Bags;
 use crate::predictions::Predictions;
-use ndarray::Array2;
 
 /// The variance of each form times the number of bags, but for what both have in common; 0 where they are not known.
 #[derive(Debug, Default)]
@@ -12,6 +12,24 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
+    /// Of a figure of two classes, if the model's probabilities q hold: the means over rows of q(1 − q) and of the figure that is
+    /// expected, and the variance of what it would differ by between the classes.
+    ///
+    /// Nothing here depends on which row is in which bag, so that the choice leaves both forms unbiased.
+    pub(super) fn new(bags: &Bags, chance: f64, expected: f64, spread: f64) -> Self {
+        let n_bags = bags.n_bags() as f64;
+        let mut outlook = Self::default();
+        for (bag, size) in bags.sizes().enumerate() {
+            let k = size as f64;
+            let noise = bags.count_variance(bag) / k;
+            // What single rows add is in both.
+            let together = (1.0 - 1.0 / k) / n_bags;
+            outlook.squares += together * 2.0 * (expected + noise).powi(2);
+            outlook.mean += together * (chance + noise) * spread;
+        }
+        outlook
+    }
+
     /// Whether the mean promises at most half the standard error. Less will not do: a model whose probabilities are too timid
     /// makes fewer errors than it says, and the squares know.
     pub(super) fn favours_mean(&self) -> bool {
@@ -20,14 +38,8 @@ impl Outlook {
 }
 
 impl Estimator<'_> {
-    /// What the two forms of a figure of two classes will vary by, if the model's probabilities hold. `of_row` has the figure
-    /// that is expected of a row and what it would differ by between the classes, given probability and decision of class 1.
-    /// Nothing here depends on which row is in which bag, so that the choice leaves both forms unbiased.
-    pub(super) fn outlook(
-        &self,
-        predictions: &Predictions,
-        of_row: impl Fn(f64, f64) -> (f64, f64) + Sync,
-    ) -> Outlook {
+    /// That of the error of two classes.
+    pub(super) fn error_outlook(&self, predictions: &Predictions) -> Outlook {
         let bags = self.bags;
         if bags.n_classes() != 2 {
             return Outlook::default();
@@ -36,25 +48,15 @@ impl Estimator<'_> {
             reader.decision(place, line.g);
             reader.probabilities(place, line.q);
             let (q, decision) = (line.q[1], line.g[1]);
-            let (expected, difference) = of_row(q, decision);
-            // Four sums a bag are at hand, and these four are needed.
-            (line.q[0], line.q[1]) = (q * (1.0 - q), difference * difference);
-            (line.g[0], line.g[1]) = (expected, difference);
+            let expected = if decision > 0.5 { 1.0 - q } else { q };
+            // Sums over rows are at hand for four numbers, of which these three are needed.
+            (line.q[0], line.q[1]) = (q * (1.0 - q), expected);
+            line.g[0] = 0.0;
         });
         let n_rows = bags.n_members() as f64;
-        let mean = |of: &Array2<f64>, place: usize| of.column(place).sum() / n_rows;
-        let (chance, figure, difference) = (mean(&sums.q, 0), mean(&sums.g, 0), mean(&sums.g, 1));
-        let spread = mean(&sums.q, 1) - difference * difference;
-        let n_bags = bags.n_bags() as f64;
-        let mut outlook = Outlook::default();
-        for (bag, size) in bags.sizes().enumerate() {
-            let k = size as f64;
-            let noise = bags.count_variance(bag) / k;
-            // What single rows add is in both.
-            let together = (1.0 - 1.0 / k) / n_bags;
-            outlook.squares += together * 2.0 * (figure + noise).powi(2);
-            outlook.mean += together * (chance + noise) * spread;
-        }
-        outlook
+        let (chance, expected) = (sums.q.column(0).sum() / n_rows, sums.q.column(1).sum() / n_rows);
+        // The difference is 1 or −1.
+        let difference = 1.0 - 2.0 * sums.g.column(1).sum() / n_rows;
+        Outlook::new(bags, chance, expected, 1.0 - difference * difference)
     }
 }

@@ -1,8 +1,8 @@
 //! The squared form: the mean of Σ_c (y_c − q_c)² from squares of bags' residuals, and its interval.
 
 use super::statistic::Statistic;
-use super::{Estimate, Estimator, Form, Intervals, Scope, Sums};
-use ndarray::Axis;
+use super::{Estimate, Estimator, Form, Intervals, Scope};
+use ndarray::{Array2, Axis};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// The squared form, and what its interval needs to know.
@@ -18,13 +18,13 @@ pub(super) struct Squares {
 }
 
 impl Estimator<'_> {
-    /// The mean of `share` · Σ_c (y_c − q_c)².
-    pub(super) fn squares_of(&self, sums: &Sums, share: f64) -> Squares {
+    /// The mean of `share` · Σ_c (y_c − q_c)², from the sums of q over each bag.
+    pub(super) fn squares_of(&self, q: &Array2<f64>, share: f64) -> Squares {
         let bags = self.bags;
         let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
         let n_classes = bags.n_classes() as f64;
         let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
-        let residuals = &bags.counts() - &sums.q;
+        let residuals = &bags.counts() - q;
         let residual = residuals.sum_axis(Axis(0)) / n_rows;
 
         let mut squares = Vec::with_capacity(bags.n_bags());

@@ -15,6 +15,17 @@ use crate::link::Link;
 use ndarray::{Array2, s};
 use rayon::prelude::*;
 
+/// How the data bend an objective, whatever the penalty.
+pub(crate) struct Gram {
+    n_dense: usize,
+    n_scores: usize,
+    /// h X'X/m of weights, intercept and frequent categories of a score.
+    matrix: Array2<f64>,
+    frequent: Vec<usize>,
+    /// h·n/N of the category in each place.
+    of_places: Vec<f64>,
+}
+
 /// The approximate Hessian, ready to divide by.
 pub(crate) struct Curvature {
     n_dense: usize,
@@ -27,8 +38,9 @@ pub(crate) struct Curvature {
     alone: Vec<f64>,
 }
 
-impl Curvature {
-    /// Of objectives with no more dense features than it would pay for.
+impl Gram {
+    /// Of objectives with no more dense features than it would pay for. The objective's penalty decides only which categories are
+    /// taken together.
     pub(crate) fn of(objective: &Objective) -> Option<Self> {
         const MOST_FEATURES: usize = 1024;
         /// Rows that are looked at, for each feature, at least.
@@ -46,15 +58,13 @@ impl Curvature {
             Link::Logit => bend_of_logit(&data.mean_targets()),
             _ => 2.0,
         };
-        let (mut counts, mut of_data) = (Vec::new(), Vec::new());
+        let (mut counts, mut of_places) = (Vec::new(), Vec::new());
         for place in objective.columns.places() {
             counts.push(place.count);
-            of_data.push(bend * place.squares / n_rows as f64);
+            of_places.push(bend * place.squares / n_rows as f64);
         }
-        let frequent = most_frequent(&counts, n_rows, |place| of_data[place] > data.l2);
+        let frequent = most_frequent(&counts, n_rows, |place| of_places[place] > data.l2);
         let numbers = objective.columns.numbers(&frequent);
-        // A column of zeros, which may be stored, too, has a gradient of 0.
-        let alone = of_data.iter().map(|of_data| 1.0 / (of_data + data.l2).max(f64::MIN_POSITIVE)).collect();
 
         let n_features = n_dense + 1 + frequent.len();
         // All rows if that is little work, so that their order is nothing; else some, evenly spread.
@@ -81,15 +91,26 @@ impl Curvature {
             product(features.t(), features.view(), Onto::Overwrite, gram.view_mut());
             matrix.zip_mut_with(&gram, |sum, &value| *sum += share * f64::from(value));
         }
-        // Features that are nothing but others' sums leave a zero, or what rounding makes of it, to divide by.
-        let ridge = 1e-6 * matrix.diag().sum() / n_features as f64 + f64::MIN_POSITIVE;
-        for (place, value) in matrix.diag_mut().iter_mut().enumerate() {
-            *value += ridge + if place == n_dense { 0.0 } else { data.l2 };
-        }
-        factorise(&mut matrix, ridge);
-        Some(Self { n_dense, n_scores, factor: matrix, frequent, alone })
+        Some(Self { n_dense, n_scores, matrix, frequent, of_places })
     }
 
+    /// With the bend that a penalty adds.
+    pub(crate) fn with_penalty(&self, l2: f64) -> Curvature {
+        let &Self { n_dense, n_scores, ref matrix, ref frequent, ref of_places } = self;
+        let mut matrix = matrix.clone();
+        // Features that are nothing but others' sums leave a zero, or what rounding makes of it, to divide by.
+        let ridge = 1e-6 * matrix.diag().sum() / matrix.nrows() as f64 + f64::MIN_POSITIVE;
+        for (place, value) in matrix.diag_mut().iter_mut().enumerate() {
+            *value += ridge + if place == n_dense { 0.0 } else { l2 };
+        }
+        factorise(&mut matrix, ridge);
+        // A column of zeros, which may be stored, too, has a gradient of 0.
+        let alone = of_places.iter().map(|of_data| 1.0 / (of_data + l2).max(f64::MIN_POSITIVE)).collect();
+        Curvature { n_dense, n_scores, factor: matrix, frequent: frequent.clone(), alone }
+    }
+}
+
+impl Curvature {
     /// M⁻¹ times a vector that is laid out as the parameters are.
     pub(crate) fn divide(&self, vector: &mut [f64]) {
         /// Categories that one thread works on at a time.
@@ -172,9 +193,9 @@ mod tests {
             let targets =
                 Array2::from_shape_fn((30, model.n_scores()), |(row, c)| ((row + 7 * c) as f32).cos());
             let loss = name.training().unwrap();
-            let mut objective = Objective::new(&model, &rows, (0..30).collect(), targets.view(), loss, 0.1);
-            let curvature = Curvature::of(&objective).unwrap();
-            let mut point = objective.start();
+            let mut objective = Objective::new(&rows, (0..30).collect(), targets.view(), loss, 0.1);
+            let curvature = Gram::of(&objective).unwrap().with_penalty(0.1);
+            let mut point = objective.start(&model);
             let mut gradient = vec![0.0; point.len()];
             objective.value(&point, &mut gradient);
             curvature.divide(&mut gradient);

@@ -20,7 +20,7 @@ pub use self::burn::{BurnModel, BurnScores, BurnTape};
 pub use crate::kernel::Activation;
 pub use cnn::{Architecture, Cnn, CnnTape, ImageShape, Layer, Padding, Windows};
 pub use columns::LinearColumns;
-pub(crate) use curvature::Curvature;
+pub(crate) use curvature::Gram;
 pub use dense::Hidden;
 pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;

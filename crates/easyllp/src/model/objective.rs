@@ -21,13 +21,12 @@ use crate::rows::{DenseRows, RowBuffer, Rows};
 use columns::{Columns, NOT_NUMBERED};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The mean corrected loss of the members under a linear model whose parameters are one vector.
 pub(crate) struct Objective<'o> {
     pub(super) data: Data<'o>,
     pub(super) columns: Columns<'o>,
-    /// The vector at the model's parameters.
-    start: Vec<f64>,
     /// The derivative of the loss in the scores, a line a member.
     slopes: Vec<f64>,
     members_a_part: usize,
@@ -39,7 +38,8 @@ pub(super) struct Data<'o> {
     /// Dense features; none if rows are sparse.
     pub(super) rows: DenseRows<'o>,
     pub(super) members: Vec<u32>,
-    pub(super) targets: ArrayView2<'o, f32>,
+    /// A line a member.
+    targets: Vec<f32>,
     pub(super) loss: &'o dyn TrainingLoss,
     pub(super) l2: f64,
     pub(super) n_scores: usize,
@@ -57,19 +57,17 @@ struct Part {
 #[derive(Default)]
 struct Space {
     scores: Vec<f64>,
-    targets: Vec<f32>,
     buffer: RowBuffer,
     /// Dense features in `f64`, where matrix products need them.
     dense: Array2<f64>,
 }
 
 impl<'o> Objective<'o> {
-    /// Of a model's loss on the members, towards targets that all rows have.
+    /// Of a linear model's loss on the members, towards targets that all rows have.
     pub(crate) fn new(
-        model: &LinearModel,
         rows: &'o Rows,
         members: Vec<u32>,
-        targets: ArrayView2<'o, f32>,
+        targets: ArrayView2<f32>,
         loss: &'o dyn TrainingLoss,
         l2: f64,
     ) -> Self {
@@ -79,7 +77,7 @@ impl<'o> Objective<'o> {
         const MOST_PARTS: usize = 64;
         /// Numbers that the gradients of all parts may have, if there is more than one.
         const MOST_NUMBERS: usize = 1 << 23;
-        let n_scores = model.n_scores();
+        let n_scores = targets.ncols();
         let columns = Columns::new(rows, &members, n_scores);
         let rows = rows.dense_part();
         let n_dense_numbers = (rows.n_dense() + 1) * n_scores;
@@ -89,14 +87,20 @@ impl<'o> Objective<'o> {
         let part = || Part { loss: 0.0, gradient: vec![0.0; n_dense_numbers], space: Space::default() };
         let parts = (0..n_parts).map(|_| part()).collect();
         let slopes = vec![0.0; members.len() * n_scores];
-        let data = Data { rows, members, targets, loss, l2, n_scores };
-        let start = data.start(model, &columns);
-        Self { data, columns, start, slopes, members_a_part, parts }
+        let mut by_member = Vec::with_capacity(members.len() * n_scores);
+        members.iter().for_each(|&row| by_member.extend(targets.row(row as usize)));
+        let data = Data { rows, members, targets: by_member, loss, l2, n_scores };
+        Self { data, columns, slopes, members_a_part, parts }
     }
 
-    /// Where the model is. A model of zeros starts with the intercepts that are best alone.
-    pub(crate) fn start(&self) -> Vec<f64> {
-        self.start.clone()
+    /// Puts another penalty in the place of that it has.
+    pub(crate) fn set_penalty(&mut self, l2: f64) {
+        self.data.l2 = l2;
+    }
+
+    /// Where a model is. A model of zeros starts with the intercepts that are best alone.
+    pub(crate) fn start(&self, model: &LinearModel) -> Vec<f64> {
+        self.data.start(model, &self.columns)
     }
 
     /// Gives a model the parameters of a point.
@@ -207,8 +211,7 @@ impl Data<'_> {
     /// The mean target of each score.
     pub(super) fn mean_targets(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.n_scores];
-        for &row in &self.members {
-            let targets = self.targets.row(row as usize);
+        for targets in self.targets.chunks_exact(self.n_scores) {
             sums.iter_mut().zip(targets).for_each(|(sum, target)| *sum += f64::from(*target));
         }
         sums.iter().map(|sum| sum / self.members.len() as f64).collect()
@@ -231,7 +234,7 @@ impl Part {
             scores.clear();
             scores.extend(intercept.iter().cycle().take(slopes.len()));
             columns.add_scores(first, table, n_scores, &mut scores);
-            let members = &data.members[first..first + slopes.len() / n_scores];
+            let members = first..first + slopes.len() / n_scores;
             let work = if n_scores == 1 { Self::one_score } else { Self::by_products };
             work(self, data, members, weights, &mut scores, slopes);
             self.space.scores = scores;
@@ -242,7 +245,7 @@ impl Part {
     fn by_products(
         &mut self,
         data: &Data,
-        members: &[u32],
+        members: Range<usize>,
         weights: &[f64],
         scores: &mut [f64],
         slopes: &mut [f64],
@@ -258,19 +261,20 @@ impl Part {
         let by_rows = "lines of a matrix by rows";
         let weights = ArrayView2::from_shape((n_dense, n_scores), weights).expect(by_rows);
         let mut of_weights = ArrayViewMut2::from_shape((n_dense, n_scores), of_weights).expect(by_rows);
-        let mut targets = vec![0.0; n_scores];
+        let mut widened = vec![0.0; n_scores];
         let stretches = scores.chunks_mut(STRETCH * n_scores).zip(slopes.chunks_mut(STRETCH * n_scores));
-        for (members, (scores, slopes)) in members.chunks(STRETCH).zip(stretches) {
+        let targets = data.targets[members.start * n_scores..members.end * n_scores].chunks(STRETCH * n_scores);
+        let members = data.members[members].chunks(STRETCH).zip(targets);
+        for ((members, targets), (scores, slopes)) in members.zip(stretches) {
             let shape = (members.len(), n_scores);
             let mut dense = dense.slice_mut(s![..members.len(), ..]);
             dense.zip_mut_with(&data.rows.gather(members, buffer).dense, |to, from| *to = f64::from(*from));
             let matrix = ArrayViewMut2::from_shape(shape, &mut *scores).expect(by_rows);
             product(dense.view(), weights, Onto::Add, matrix);
             let lines = scores.chunks_exact(n_scores).zip(slopes.chunks_exact_mut(n_scores));
-            for (&row, (scores, slopes)) in members.iter().zip(lines) {
-                let stored = data.targets.row(row as usize);
-                targets.iter_mut().zip(stored).for_each(|(target, stored)| *target = f64::from(*stored));
-                *loss += data.loss.corrected(scores, &targets, slopes);
+            for (targets, (scores, slopes)) in targets.chunks_exact(n_scores).zip(lines) {
+                widened.iter_mut().zip(targets).for_each(|(to, target)| *to = f64::from(*target));
+                *loss += data.loss.corrected(scores, &widened, slopes);
                 of_intercept.iter_mut().zip(&*slopes).for_each(|(sum, slope)| *sum += slope);
             }
             let slopes = ArrayView2::from_shape(shape, &*slopes).expect(by_rows);
@@ -283,7 +287,7 @@ impl Part {
     fn one_score(
         &mut self,
         data: &Data,
-        members: &[u32],
+        members: Range<usize>,
         weights: &[f64],
         scores: &mut [f64],
         slopes: &mut [f64],
@@ -291,20 +295,18 @@ impl Part {
         let n_dense = data.rows.n_dense();
         // Rows that are in the nearest cache at a time.
         let stretch = (4096 / n_dense.max(1)).clamp(32, 256);
-        let Self { loss, gradient, space: Space { buffer, targets, .. } } = self;
-        if targets.is_empty() {
-            (*buffer, *targets) = (data.rows.buffer(stretch), vec![0.0; stretch]);
+        let Self { loss, gradient, space: Space { buffer, .. } } = self;
+        if buffer.is_empty() {
+            *buffer = data.rows.buffer(stretch);
         }
         let (of_weights, of_intercept) = gradient.split_at_mut(n_dense);
         let stretches = scores.chunks_mut(stretch).zip(slopes.chunks_mut(stretch));
-        for (members, (scores, slopes)) in members.chunks(stretch).zip(stretches) {
+        let targets = data.targets[members.clone()].chunks(stretch);
+        let members = data.members[members].chunks(stretch).zip(targets);
+        for ((members, targets), (scores, slopes)) in members.zip(stretches) {
             let batch = data.rows.at(members, buffer);
             let dense = batch.dense.to_slice().expect("lines of a stretch are contiguous");
             add_dots(dense, weights, scores);
-            let targets = &mut targets[..members.len()];
-            for (target, &row) in targets.iter_mut().zip(members) {
-                *target = data.targets[[row as usize, 0]];
-            }
             *loss += data.loss.corrected_scores(scores, targets, slopes);
             add_weighed_lines(dense, slopes, of_weights);
             of_intercept[0] += slopes.iter().sum::<f64>();

@@ -6,7 +6,7 @@
 //! be centred at a mean that all folds share. The choice for the final model is made on all validation bags.
 
 use super::StopBy;
-use crate::bagging::{self, Split};
+use crate::bagging;
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
@@ -24,8 +24,18 @@ pub(super) struct ValidationBags {
     rows: Rows<'static>,
     /// The bags over these rows alone.
     pub(super) bags: Bags,
-    /// Parts of the bags that report, each with the others, which choose for it; none if there are too few bags.
-    pub(super) folds: Vec<Split>,
+    /// None if there are too few bags.
+    pub(super) folds: Vec<Fold>,
+}
+
+/// A part of the validation bags.
+pub(super) struct Fold {
+    /// Bags that report together.
+    pub(super) reporting: Bags,
+    /// The others, which choose for them.
+    choosing: Bags,
+    /// The places of the others among all validation bags.
+    others: Vec<usize>,
 }
 
 impl ValidationBags {
@@ -39,12 +49,45 @@ impl ValidationBags {
     /// These bags, dealt into folds by the seed.
     pub(super) fn new(rows: &Rows, bags: &Bags, seed: u64) -> Result<Self> {
         let (members, bags) = bags.reindexed();
+        let n_folds = (bags.n_bags() / Self::FOLD).clamp(2, Self::MOST_FOLDS);
+        let fold = |members: Vec<usize>| {
+            let mut is_other = vec![true; bags.n_bags()];
+            members.iter().for_each(|&bag| is_other[bag] = false);
+            let others: Vec<usize> = (0..bags.n_bags()).filter(|&bag| is_other[bag]).collect();
+            let (reporting, choosing) = (bags.select(&members)?, bags.select(&others)?);
+            Ok::<_, Error>(Fold { reporting, choosing, others })
+        };
         let folds = if bags.n_bags() < 2 * Self::LEAST {
             Vec::new()
         } else {
-            bagging::folds(&bags, (bags.n_bags() / Self::FOLD).clamp(2, Self::MOST_FOLDS), seed)?
+            bagging::fold_members(&bags, n_folds, seed).into_iter().map(fold).collect::<Result<_>>()?
         };
         Ok(Self { rows: rows.select(&members), members, bags, folds })
+    }
+}
+
+impl ValidationBags {
+    /// The metric on all bags, and on those that choose for each fold.
+    fn metrics(&self, predictions: &Predictions, metric: StopBy) -> Result<Vec<f64>> {
+        let estimator = Estimator::new(&self.bags)?;
+        let choosing = self.folds.iter().map(|fold| Ok((Estimator::new(&fold.choosing)?, fold)));
+        let choosing: Vec<_> = choosing.collect::<Result<_>>()?;
+        Ok(match metric {
+            StopBy::Brier => {
+                let sums = estimator.brier_sums(predictions)?;
+                let on_others = |(estimator, fold): &(Estimator, &Fold)| {
+                    estimator.brier_from(sums.select(&fold.others)).value
+                };
+                let mut metrics: Vec<f64> = choosing.iter().map(on_others).collect();
+                metrics.insert(0, estimator.brier_from(sums).value);
+                metrics
+            }
+            StopBy::Error => {
+                let estimators = std::iter::once(&estimator).chain(choosing.iter().map(|(on, _)| on));
+                let errors = estimators.map(|estimator| Ok(estimator.error(predictions)?.value));
+                errors.collect::<Result<_>>()?
+            }
+        })
     }
 }
 
@@ -54,7 +97,7 @@ pub(super) struct Selection<'v> {
     metric: StopBy,
     link: Link,
     window: usize,
-    folds: Vec<Fold<'v>>,
+    seen: Vec<Seen>,
     /// Scores of each fold by the best candidate on the others.
     scores: Array2<f32>,
     n_candidates: usize,
@@ -71,8 +114,7 @@ pub(super) struct Candidate {
 }
 
 /// What the choosing bags of a fold have seen.
-struct Fold<'v> {
-    bags: &'v Split,
+struct Seen {
     smoothed: Smoothed,
     best: f64,
 }
@@ -86,13 +128,13 @@ impl<'v> Selection<'v> {
         window: usize,
         n_scores: usize,
     ) -> Self {
-        let fold = |bags| Fold { bags, smoothed: Smoothed::new(window), best: f64::INFINITY };
+        let nothing = |_| Seen { smoothed: Smoothed::new(window), best: f64::INFINITY };
         Self {
             validation,
             metric,
             link,
             window,
-            folds: validation.folds.iter().map(fold).collect(),
+            seen: validation.folds.iter().map(nothing).collect(),
             scores: Array2::zeros((validation.rows.n_rows(), n_scores)),
             n_candidates: 0,
             last: None,
@@ -101,8 +143,8 @@ impl<'v> Selection<'v> {
 
     /// The next candidates come from another training: their metrics are not averaged with those seen so far.
     pub(super) fn start_training(&mut self) {
-        for fold in &mut self.folds {
-            fold.smoothed = Smoothed::new(self.window);
+        for seen in &mut self.seen {
+            seen.smoothed = Smoothed::new(self.window);
         }
     }
 
@@ -110,30 +152,20 @@ impl<'v> Selection<'v> {
     pub(super) fn see(&mut self, model: &impl Model) -> Result<f64> {
         let scores = model.scores(&self.validation.rows)?;
         let predictions = Predictions::new(scores.view(), self.link)?;
-        let metric = self.metric;
-        let of = |bags: &Bags| {
-            let estimator = Estimator::new(bags)?;
-            Ok::<f64, Error>(match metric {
-                StopBy::Brier => estimator.brier(&predictions)?.value,
-                StopBy::Error => estimator.error(&predictions)?.value,
-            })
-        };
+        let metrics = self.validation.metrics(&predictions, self.metric)?;
         self.n_candidates += 1;
         if self.n_candidates == 1 {
             self.scores.assign(&scores);
         }
-        let on_all = of(&self.validation.bags)?;
-        let mut metrics = vec![on_all];
-        for Fold { bags, smoothed, best } in &mut self.folds {
-            let on_others = of(&bags.train)?;
-            metrics.push(on_others);
-            let metric = smoothed.next(on_others);
+        for ((fold, seen), metric) in self.validation.folds.iter().zip(&mut self.seen).zip(&metrics[1..]) {
+            let metric = seen.smoothed.next(*metric);
             // A metric that is not a number is not better.
-            if metric < *best {
-                *best = metric;
-                copy_rows(&mut self.scores, &scores, &bags.held_out);
+            if metric < seen.best {
+                seen.best = metric;
+                copy_rows(&mut self.scores, &scores, &fold.reporting);
             }
         }
+        let on_all = metrics[0];
         self.last = Some(Candidate { metrics, scores });
         Ok(on_all)
     }
@@ -145,13 +177,13 @@ impl<'v> Selection<'v> {
 
     /// Reports these scores of a fold in the place of those kept so far.
     pub(super) fn report(&mut self, fold: usize, scores: &Array2<f32>) {
-        copy_rows(&mut self.scores, scores, &self.validation.folds[fold].held_out);
+        copy_rows(&mut self.scores, scores, &self.validation.folds[fold].reporting);
     }
 
     /// Scores of the rows of all validation bags, by models that the row's own fold did not choose. `None` if there was a choice
     /// and there are too few bags for folds.
     pub(super) fn finish(self) -> (usize, Option<Array2<f32>>) {
-        let is_independent = self.n_candidates == 1 || !self.folds.is_empty();
+        let is_independent = self.n_candidates == 1 || !self.validation.folds.is_empty();
         (self.n_candidates, is_independent.then_some(self.scores))
     }
 }

@@ -1,15 +1,94 @@
 //! L-BFGS over all rows, for linear models.
 
-use super::{EpochLog, Progress, Stop, TrainLog};
+use super::{EpochLog, Lesson, Progress, Stop, TrainLog, Way};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::{Convexity, TrainingLoss};
 use crate::method::TargetRule;
-use crate::model::{Curvature, LinearModel, Objective};
+use crate::model::{Gram, LinearModel, Objective};
 use crate::optim::{Divide, End, Lbfgs, Taken, minimise};
 use crate::rows::Rows;
 use std::ops::ControlFlow;
 
+/// Rows with targets, and how their loss bends: what several penalties have in common.
+pub(crate) struct FullBatch<'r> {
+    objective: Objective<'r>,
+    gram: Option<Gram>,
+}
+
+impl<'r> FullBatch<'r> {
+    /// Of the targets that a rule gives rows at first; which rows they are has been checked.
+    fn new(rows: &'r Rows, rule: &mut dyn TargetRule, loss: &'r dyn TrainingLoss, l2: f64) -> Result<Self> {
+        if loss.convexity() != Convexity::AnyTarget {
+            return Err(Error::NotConvex { loss: loss.name().as_str() });
+        }
+        let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
+        super::next_targets(rule, loss, 0, &mut targets)?;
+        let objective = Objective::new(rows, rule.rows(), targets.values(), loss, l2);
+        let gram = Gram::of(&objective);
+        Ok(Self { objective, gram })
+    }
+
+    /// Of a lesson, if its method gives rows targets.
+    pub(crate) fn of_lesson(
+        model: &LinearModel,
+        rows: &'r Rows,
+        lesson: &Lesson<'r>,
+        seed: u64,
+        l2: f64,
+    ) -> Result<Option<Self>> {
+        let Way::Rows(mut rule) = lesson.way(rows, seed)? else { return Ok(None) };
+        lesson.method.check(true, lesson.loss)?;
+        super::check(model, rows, &*rule, lesson.loss)?;
+        Self::new(rows, &mut *rule, lesson.loss, l2).map(Some)
+    }
+
+    /// Trains a model from where it is to the optimum.
+    pub(crate) fn fit(
+        &mut self,
+        settings: &Lbfgs,
+        model: &mut LinearModel,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<TrainLog> {
+        settings.check()?;
+        let Self { objective, gram } = self;
+        objective.set_penalty(settings.l2);
+        let mut epochs = Vec::new();
+        let mut point = objective.start(model);
+        let curvature = gram.as_ref().map(|gram| gram.with_penalty(settings.l2));
+        let divide = curvature.map(|curvature| move |vector: &mut [f64]| curvature.divide(vector));
+        let end = minimise(
+            settings,
+            &mut point,
+            |point, gradient| objective.value(point, gradient),
+            divide.as_ref().map(|divide| divide as Divide),
+            |Taken { iteration: epoch, value: loss, left }| {
+                epochs.push(EpochLog { epoch, loss });
+                if watch(Progress::Iteration { iteration: epoch, left }).is_break() {
+                    return ControlFlow::Break(());
+                }
+                watch(Progress::Epoch(EpochLog { epoch, loss }))
+            },
+        );
+        // Weights that a model cannot hold are no minimum, whatever made the search stop.
+        let end =
+            if point.iter().all(|value| value.abs() <= f64::from(f32::MAX)) { end } else { End::Unbounded };
+        let stopped = match end {
+            End::Converged => Stop::Converged,
+            End::Flat => Stop::Flat,
+            End::Iterations => Stop::Finished,
+            End::Caller => Stop::Caller,
+            End::Unbounded => {
+                let (iteration, loss) = epochs.last().map_or((0, f64::NAN), |last| (last.epoch, last.loss));
+                return Err(Error::Unbounded { iteration, loss });
+            }
+        };
+        objective.write_to(&point, model);
+        Ok(TrainLog { epochs, stopped, best: None })
+    }
+}
+
+/// Trains a model towards a rule's targets.
 pub(super) fn fit(
     settings: &Lbfgs,
     model: &mut LinearModel,
@@ -19,43 +98,7 @@ pub(super) fn fit(
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<TrainLog> {
     settings.check()?;
-    if loss.convexity() != Convexity::AnyTarget {
-        return Err(Error::NotConvex { loss: loss.name().as_str() });
-    }
-    let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
-    super::next_targets(rule, loss, 0, &mut targets)?;
-    let mut objective = Objective::new(model, rows, rule.rows(), targets.values(), loss, settings.l2);
-    let mut epochs = Vec::new();
-    let mut point = objective.start();
-    let curvature = Curvature::of(&objective);
-    let divide = curvature.map(|curvature| move |vector: &mut [f64]| curvature.divide(vector));
-    let end = minimise(
-        settings,
-        &mut point,
-        |point, gradient| objective.value(point, gradient),
-        divide.as_ref().map(|divide| divide as Divide),
-        |Taken { iteration: epoch, value: loss, left }| {
-            epochs.push(EpochLog { epoch, loss });
-            if watch(Progress::Iteration { iteration: epoch, left }).is_break() {
-                return ControlFlow::Break(());
-            }
-            watch(Progress::Epoch(EpochLog { epoch, loss }))
-        },
-    );
-    // Weights that a model cannot hold are no minimum, whatever made the search stop.
-    let end = if point.iter().all(|value| value.abs() <= f64::from(f32::MAX)) { end } else { End::Unbounded };
-    let stopped = match end {
-        End::Converged => Stop::Converged,
-        End::Flat => Stop::Flat,
-        End::Iterations => Stop::Finished,
-        End::Caller => Stop::Caller,
-        End::Unbounded => {
-            let (iteration, loss) = epochs.last().map_or((0, f64::NAN), |last| (last.epoch, last.loss));
-            return Err(Error::Unbounded { iteration, loss });
-        }
-    };
-    objective.write_to(&point, model);
-    Ok(TrainLog { epochs, stopped, best: None })
+    FullBatch::new(rows, rule, loss, settings.l2)?.fit(settings, model, watch)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod minibatch;
 mod one_pass;
 
 pub use columns::{Best, ColumnFigures, ColumnsLog};
+pub(crate) use full_batch::FullBatch;
 pub use lesson::{Lesson, Way};
 
 use crate::bags::Bags;

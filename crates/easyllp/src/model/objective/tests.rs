@@ -40,10 +40,10 @@ fn equals_a_plain_sum_over_rows() {
             });
         }
         let loss = LossName::cross_entropy(n_classes).training().unwrap();
-        let mut objective = Objective::new(&model, &rows, members.clone(), targets.view(), loss, 0.3);
+        let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
         // Without a penalty on what does not occur.
-        objective.write_to(&objective.start(), &mut model);
-        let point = objective.start();
+        objective.write_to(&objective.start(&model), &mut model);
+        let point = objective.start(&model);
         let mut gradient = vec![f64::NAN; point.len()];
         let value = objective.value(&point, &mut gradient);
 
@@ -109,8 +109,8 @@ fn threads_and_earlier_evaluations_change_no_byte() {
         let run = |n_threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             pool.install(|| {
-                let mut objective = Objective::new(&model, &rows, members.clone(), targets.view(), loss, 0.3);
-                let point: Vec<f64> = (0..objective.start().len()).map(|i| (0.7 * i as f64).sin()).collect();
+                let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
+                let point: Vec<f64> = (0..objective.start(&model).len()).map(|i| (0.7 * i as f64).sin()).collect();
                 let mut gradient = vec![f64::NAN; point.len()];
                 for n_before in 0..n_threads {
                     objective.value(&vec![n_before as f64; point.len()], &mut gradient);
@@ -131,7 +131,7 @@ fn the_gradient_equals_finite_differences() {
     let point: Vec<f64> = (0..model.parameters().len()).map(|i| (0.7 * i as f64).sin()).collect();
     for name in [LossName::Softmax, LossName::Squared] {
         let loss = name.training().unwrap();
-        let mut objective = Objective::new(&model, &rows, vec![0, 2, 1], targets.view(), loss, 0.3);
+        let mut objective = Objective::new(&rows, vec![0, 2, 1], targets.view(), loss, 0.3);
         let mut gradient = vec![0.0; point.len()];
         objective.value(&point, &mut gradient);
         for place in 0..point.len() {
@@ -161,8 +161,8 @@ fn starts_with_the_best_intercepts() {
             }
         });
         let loss = name.training().unwrap();
-        let mut objective = Objective::new(&model, &rows, members.clone(), targets.view(), loss, 0.3);
-        let start = objective.start();
+        let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
+        let start = objective.start(&model);
         let mut gradient = vec![0.0; start.len()];
         objective.value(&start, &mut gradient);
         let of_intercepts = &gradient[37 * n_scores..38 * n_scores];
@@ -179,8 +179,8 @@ fn categories_that_do_not_occur_go_to_zero_or_stay() {
     for (l2, of_others) in [(0.1, 0.0), (0.0, 7.0)] {
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         model.parameters_mut().0[linear::CATEGORIES].values.fill(7.0);
-        let objective = Objective::new(&model, &rows, vec![0, 1], targets.view(), loss, l2);
-        assert_eq!(objective.start(), [0.0, 7.0, 7.0]);
+        let objective = Objective::new(&rows, vec![0, 1], targets.view(), loss, l2);
+        assert_eq!(objective.start(&model), [0.0, 7.0, 7.0]);
         objective.write_to(&[1.0, 2.0, 3.0], &mut model);
         assert_eq!(model.intercept(), array![[1.0]]);
         let expected = array![[of_others], [2.0], [of_others], [3.0], [of_others]];
