@@ -130,8 +130,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What it was trained with. `verbose` tells why, too.
     holdout_ : Evaluation or None
         Validation metrics, estimated from the held-out bags. They describe models trained on the other bags, not the final model,
-        which is trained on all bags. What was chosen on one half of the held-out bags is evaluated on the other half, and the other
-        way round, so that no bag evaluates what it chose. None with `holdout=0`, and with fewer than 4 held-out bags if there was a
+        which is trained on all bags. The held-out bags are split into two to five folds, and each fold
+        evaluates what is best on the others: no bag evaluates what it chose. None with `holdout=0`, and with fewer than 4 held-out bags if there was a
         choice among penalties or epochs. The metrics are withheld if the bags do not look
         random.
     n_features_in_ : int

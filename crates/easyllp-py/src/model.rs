@@ -9,9 +9,7 @@ use crate::work::{Line, pooled, without_lock};
 use easyllp::diagnose::randomness;
 use easyllp::recipe::Doing;
 use easyllp::table::EncoderOptions;
-use easyllp::{
-    ClassKind, Classes, Error, Estimator, ImageShape, Model as _, ModelFile, Predictions, Progress,
-};
+use easyllp::{ClassKind, Classes, Error, ImageShape, Model as _, ModelFile, Progress};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;

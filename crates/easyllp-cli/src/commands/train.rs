@@ -3,14 +3,13 @@
 use crate::commands::{parse_count, use_threads};
 use crate::data::{Data, DataArgs};
 use crate::diagnosis::{Shown, uneven_columns, verdict};
-use crate::figures::{ON_ASTERISKS, figures, positive_class, table};
+use crate::figures::{Figure, ON_ASTERISKS, positive_class, table};
 use crate::method::{MethodArgs, one_of, parse_positive, parse_share};
 use crate::output::{misfit, misuse, print, refuse_overwrite, spelled, thousands};
 use crate::progress::{Step, Training};
 use anyhow::{Result, bail};
 use clap::Args;
 use easyllp::diagnose::{Randomness, Verdict, randomness};
-use easyllp::estimate::Intervals;
 use easyllp::recipe::{Doing, Fitted, HeldOut, Penalty, StopBy};
 use easyllp::table::{Column, Encoder};
 use easyllp::{Classes, ImageShape, LossName, ModelName, Optimizer, Recipe};
@@ -21,8 +20,9 @@ use std::path::PathBuf;
 
 /// Train a model of rows from bags.
 ///
-/// A share of the bags is held out as validation bags, to choose the penalty (or the epoch) and to estimate how good the model is. What
-/// was chosen on one half of them is evaluated on the other half. The model that is written is then trained on all bags.
+/// A share of the bags is held out as validation bags, to choose the penalty (or the epoch) and to estimate how good the model is. Bags
+/// never evaluate what they chose: the validation bags are split into folds, and each fold evaluates what is best on the others. The
+/// model that is written is then trained on all bags.
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
@@ -268,8 +268,8 @@ fn print_held_out(fitted: &Fitted, classes: &Classes, shown: Shown) -> Result<()
     }
     let Some(figures) = held_out.figures(fitted.loss.training()?.link())? else {
         return print(&format!(
-            "No validation metrics: {n_bags} validation bags are too few to choose a model on one half and evaluate it on the \
-             other. Hold out at least 4 bags (--holdout).\n"
+            "No validation metrics: {n_bags} validation bags are too few to choose a model on some and evaluate it on the \
+             others. Hold out at least 4 bags (--holdout).\n"
         ));
     };
     let figure = |(name, estimate)| Figure { name, from_bags: Some(estimate), truth: None };
@@ -286,8 +286,9 @@ fn print_held_out(fitted: &Fitted, classes: &Classes, shown: Shown) -> Result<()
             Optimizer::Adam(_) | Optimizer::Sgd(_) => "epoch",
         };
         format!(
-            "models trained on the other {n_others} bags.\nThe {what} was chosen on one half of the validation bags, and the metrics \
-             come from the other half,\nboth ways: no bag evaluates what it chose."
+            "models trained on the other {n_others} bags.\nThe validation bags are split into {} folds. Each fold evaluates the {what} \
+             that is best on the others,\nso that no bag evaluates what it chose.",
+            held_out.folds.len()
         )
     };
     print(&format!(

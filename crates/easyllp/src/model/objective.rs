@@ -88,7 +88,9 @@ impl<'o> Objective<'o> {
         let parts = (0..n_parts).map(|_| part()).collect();
         let slopes = vec![0.0; members.len() * n_scores];
         let mut by_member = Vec::with_capacity(members.len() * n_scores);
-        members.iter().for_each(|&row| by_member.extend(targets.row(row as usize)));
+        for &row in &members {
+            by_member.extend(targets.row(row as usize));
+        }
         let data = Data { rows, members, targets: by_member, loss, l2, n_scores };
         Self { data, columns, slopes, members_a_part, parts }
     }
@@ -263,7 +265,8 @@ impl Part {
         let mut of_weights = ArrayViewMut2::from_shape((n_dense, n_scores), of_weights).expect(by_rows);
         let mut widened = vec![0.0; n_scores];
         let stretches = scores.chunks_mut(STRETCH * n_scores).zip(slopes.chunks_mut(STRETCH * n_scores));
-        let targets = data.targets[members.start * n_scores..members.end * n_scores].chunks(STRETCH * n_scores);
+        let targets =
+            data.targets[members.start * n_scores..members.end * n_scores].chunks(STRETCH * n_scores);
         let members = data.members[members].chunks(STRETCH).zip(targets);
         for ((members, targets), (scores, slopes)) in members.zip(stretches) {
             let shape = (members.len(), n_scores);

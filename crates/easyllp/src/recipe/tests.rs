@@ -2,7 +2,6 @@ use super::*;
 use crate::Noise;
 use crate::bags::Partition;
 use crate::correction::{BagWeights, Correction};
-use crate::estimate::Estimator;
 use crate::link::Link;
 use crate::method::Batches;
 use crate::predictions::Predictions;

@@ -52,7 +52,9 @@ impl ValidationBags {
         let n_folds = (bags.n_bags() / Self::FOLD).clamp(2, Self::MOST_FOLDS);
         let fold = |members: Vec<usize>| {
             let mut is_other = vec![true; bags.n_bags()];
-            members.iter().for_each(|&bag| is_other[bag] = false);
+            for &bag in &members {
+                is_other[bag] = false;
+            }
             let others: Vec<usize> = (0..bags.n_bags()).filter(|&bag| is_other[bag]).collect();
             let (reporting, choosing) = (bags.select(&members)?, bags.select(&others)?);
             Ok::<_, Error>(Fold { reporting, choosing, others })

@@ -110,7 +110,8 @@ fn threads_and_earlier_evaluations_change_no_byte() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             pool.install(|| {
                 let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
-                let point: Vec<f64> = (0..objective.start(&model).len()).map(|i| (0.7 * i as f64).sin()).collect();
+                let point: Vec<f64> =
+                    (0..objective.start(&model).len()).map(|i| (0.7 * i as f64).sin()).collect();
                 let mut gradient = vec![f64::NAN; point.len()];
                 for n_before in 0..n_threads {
                     objective.value(&vec![n_before as f64; point.len()], &mut gradient);
