@@ -69,9 +69,11 @@ def warn_of_scales(X: Any) -> None:
     varying = np.flatnonzero(ranges > 0)
     if len(varying) < 2 or not np.isfinite(ranges).all():
         return
-    median = float(np.median(ranges[varying]))
+    # Both medians of an even number of ranges: their mean would be half the wider of two.
+    ordered = np.sort(ranges[varying])
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     widest, narrowest = (int(varying[place(ranges[varying])]) for place in (np.argmax, np.argmin))
-    if ranges[widest] > _LARGE * median or ranges[narrowest] * _SMALL < median:
+    if ranges[widest] > _LARGE * low or ranges[narrowest] * _SMALL < high:
         warnings.warn(
             f"X is an array, whose columns are taken as they are, and their ranges differ: column {widest} has a range of "
             f"{ranges[widest]:.3g}, column {narrowest} of {ranges[narrowest]:.3g}. The penalty `l2` and the learning rate then act "

@@ -36,6 +36,16 @@ def test_a_scaled_array_gives_the_model_of_the_table(units):
     assert np.abs(as_it_is - of_table).max() > 0.01
 
 
+@pytest.mark.parametrize(("units", "differ"), [([1, 500], True), ([500, 1], True), ([1, 30], False), ([1, 1, 500, 500], True)])
+def test_an_even_number_of_columns_is_compared_too(task, units, differ):
+    X, y = task
+    rows = X[:, np.arange(len(units)) % 3] * np.array(units, dtype=np.float32)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        LLPClassifier(l2=0.1, holdout=0).fit(rows, y)
+    assert ["their ranges differ" in str(one.message) for one in caught] == [True] * differ
+
+
 def test_there_is_no_warning_where_columns_share_a_unit(task):
     X, y = task
     train, _ = datasets.optdigits()
