@@ -2,6 +2,14 @@
 //!
 //! Exit codes: 0 all is well; 1 the data or the machine said no; 2 the command line makes no sense; 130 interrupted.
 
+/// Prints a message on stderr. Where nobody reads it, as after `2>&1 | head -1`, the work goes on: `std`'s macro panics there.
+macro_rules! eprintln {
+    ($($message:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($message)*);
+    }};
+}
+
 mod args;
 mod commands;
 mod config;

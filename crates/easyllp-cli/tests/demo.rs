@@ -165,3 +165,19 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty());
 }
+
+#[test]
+fn work_goes_on_where_nobody_reads_messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = folder.path().join("adult.csv");
+    easyllp(&["datasets", "export", "adult", "--part", "test", "--out"]).arg(&rows).assert().success();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("easyllp"))
+        .args("train --rows adult.csv --label income --method event --l2 1 --holdout 0 --out m".split(' '))
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("the program ends").code(), Some(0));
+    assert!(folder.path().join("m").exists());
+}
