@@ -75,6 +75,8 @@ pub enum Error {
     CannotWrite { path: PathBuf, reason: String },
     #[error("cannot read {path}: {reason}")]
     CannotRead { path: PathBuf, reason: String },
+    #[error("{path} is given twice: its rows would count twice")]
+    FileTwice { path: PathBuf },
     #[error("{path} cannot be read as a table: {reason}")]
     BadFile { path: PathBuf, reason: String },
     #[error(

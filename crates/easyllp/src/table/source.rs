@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -291,6 +291,13 @@ fn expand(patterns: &[String]) -> Result<Vec<PathBuf>> {
     }
     if files.is_empty() {
         return Err(Error::NoRows);
+    }
+    // By any name: a pattern may find a file that is named, too, and a link is the file that it points to.
+    let mut seen = HashSet::new();
+    if let Some(twice) =
+        files.iter().find(|file| !seen.insert(file.canonicalize().unwrap_or_else(|_| (*file).clone())))
+    {
+        return Err(Error::FileTwice { path: twice.clone() });
     }
     Ok(files)
 }
