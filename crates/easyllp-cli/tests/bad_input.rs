@@ -215,6 +215,7 @@ fn others() -> Vec<String> {
         "predict --model good.model --rows rows.csv --out s.txt".into(),
         "predict --model good.model --rows rows.csv --out nowhere/s.csv".into(),
         "predict --model good.model --rows rows.csv --keep nothing --out s.csv".into(),
+        "predict --model good.model --rows rows.csv --keep x,x --out s.csv".into(),
         "predict --model good.model --rows rows.csv ./r*ws.csv --out s.csv".into(),
         evaluate("--model nowhere.safetensors"),
         evaluate("--model good.model --label nothing"),

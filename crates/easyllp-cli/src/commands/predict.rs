@@ -2,7 +2,7 @@
 
 use crate::commands::{parse_count, use_threads};
 use crate::output::refuse_overwrite;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use clap::Args;
@@ -62,6 +62,14 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     } else {
         fields.extend(classes.iter().map(|class| number(format!("score_{class}"))));
         fields.push(Field::new("class", DataType::Utf8, false));
+    }
+    let mut names: Vec<&String> = fields.iter().map(Field::name).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        bail!(
+            "two columns to write are called `{}`: a kept column must not have the name of another one",
+            twice[0]
+        );
     }
     let schema = Arc::new(Schema::new(fields));
     refuse_overwrite(&args.out, &args.rows)?;
