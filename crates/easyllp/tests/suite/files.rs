@@ -145,7 +145,7 @@ fn broken_files_are_refused_with_a_reason() {
     let message = refused("t.csv", &late);
     assert_eq!(
         message,
-        "DIR/t.csv cannot be read as a table: line 600002: found `x` in column `a`, which holds whole numbers in the lines before"
+        "DIR/t.csv cannot be read as a table: line 600002: found `x` in column `a`, which is read as whole numbers"
     );
     // Lines are those that an editor shows, for both kinds of mistakes: a record of two lines and an empty line lie before.
     let lines = |last: &str| {

@@ -204,7 +204,7 @@ fn explained(file: &Path, schema: &Schema, Mistake { line, flaw }: Mistake) -> E
             let field = schema.field(place);
             let kind = Kind::of(field.data_type()).map_or("something else", Kind::name);
             let name = field.name();
-            format!("line {line}: found `{value}` in column `{name}`, which holds {kind} in the lines before")
+            format!("line {line}: found `{value}` in column `{name}`, which is read as {kind}")
         }
     };
     bad(file, reason)
