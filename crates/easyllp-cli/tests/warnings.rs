@@ -111,6 +111,27 @@ fn row_labels_say_what_bags_by_a_feature_cannot() {
     assert!(page.contains("ROC curve from row labels") && page.contains("true: "), "the true curve is drawn");
 }
 
+/// Labels of another event, or of other rows, are not the truth about these bags.
+#[test]
+fn labels_that_reports_do_not_count_are_told() {
+    let by = ByEducation::new();
+    succeed(by.path(), &format!("train {BY} --l2 0.01 --holdout 0 --out m"));
+    let evaluate =
+        "evaluate --model m --rows adult.csv --reports by/reports.parquet --key education --count >50K";
+    let told = |rest: &str| succeed(by.path(), &format!("{evaluate} {rest}")).1;
+    assert!(!told("--label income --positive >50K").contains("disagree"));
+    let said = told("--label sex --positive Male");
+    assert!(
+        said.contains(
+            "warning: labels in column `sex` disagree with the reports of 16 of 16 bags: in bag 10th 294 rows"
+        ),
+        "{said}"
+    );
+    assert!(said.contains(" are `>50K` by their labels, and 25 by the report"), "{said}");
+    // Counts with noise tell nothing of single bags.
+    assert!(!told("--label sex --positive Male --noise laplace:1").contains("disagree"));
+}
+
 #[test]
 fn nothing_is_tuned_by_metrics_that_are_withheld() {
     let by = ByEducation::new();

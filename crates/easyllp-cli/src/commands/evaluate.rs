@@ -14,6 +14,7 @@ use clap::Args;
 use easyllp::diagnose::{Randomness, randomness};
 use easyllp::estimate::{Confusion, Intervals, Metric};
 use easyllp::table::labels_of;
+use easyllp::table::reports::Joined;
 use easyllp::{Bags, Classes, Error, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
 use easyllp_report::{BagShare, Page};
 use ndarray::Array2;
@@ -186,6 +187,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let label = |name: &String| labels_of(name, known.column(name)?, &args.positive, &file.classes);
     let truth = args.label.as_ref().map(label).transpose()?;
     let truth = truth.as_deref();
+    if let (Some(labels), Some(column)) = (truth, &args.label) {
+        warn_of_other_labels(column, labels, &joined, &file.classes);
+    }
     let predictions = Predictions::new(scores.view(), link)?;
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
     let intervals = args.intervals();
@@ -246,6 +250,33 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         thousands(bags.n_members()),
         positive_class(&file.classes)
     ))
+}
+
+/// Says which bags have labels that their reports do not count: these labels are not those of the reports.
+fn warn_of_other_labels(column: &str, labels: &[u32], Joined { bags, keys, .. }: &Joined, classes: &Classes) {
+    if bags.has_noise() {
+        return;
+    }
+    let labelled = |bag: usize, class: usize| {
+        bags.members(bag).iter().filter(|&&row| labels[row as usize] as usize == class).count()
+    };
+    let reported = |bag: usize, class: usize| bags.counts_of(bag)[class];
+    let differs =
+        |&(bag, class): &(usize, usize)| (labelled(bag, class) as f64 - reported(bag, class)).abs() > 0.5;
+    // The positive class of two, which reports count.
+    let first_of = |bag| (0..classes.len()).rev().map(|class| (bag, class)).find(differs);
+    let others: Vec<(usize, usize)> = (0..bags.n_bags()).filter_map(first_of).collect();
+    let Some(&(bag, class)) = others.first() else { return };
+    eprintln!(
+        "easyllp: warning: labels in column `{column}` disagree with the reports of {} of {} bags: in bag {} {} rows are `{}` by their labels, \
+         and {} by the report",
+        thousands(others.len()),
+        thousands(bags.n_bags()),
+        keys[bag],
+        labelled(bag, class),
+        classes.names()[class],
+        reported(bag, class),
+    );
 }
 
 /// The model that the first is compared with; it must be of the same classes.
