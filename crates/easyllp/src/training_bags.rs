@@ -39,17 +39,20 @@ pub struct TrainingBags {
 /// How many of the bags at hand are training bags.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overlap {
-    /// About how many of the bags at hand the model was trained on, from 0 to 1.
+    /// About how many of the bags at hand, or of their rows, the model was trained on, from 0 to 1.
     pub share: f64,
+    /// Whether it is rows: single rows were training bags, as where row labels are known.
+    pub is_of_rows: bool,
 }
 
 impl Overlap {
     /// How many bags it is, in words.
     pub fn words(self) -> String {
+        let what = if self.is_of_rows { "rows" } else { "bags" };
         match self.share {
-            share if share > 0.99 => "these bags".into(),
-            share if share < 0.01 => "some of these bags (less than 1 %)".into(),
-            share => format!("some of these bags (about {:.0} %)", 100.0 * share),
+            share if share > 0.99 => format!("these {what}"),
+            share if share < 0.01 => format!("some of these {what} (less than 1 %)"),
+            share => format!("some of these {what} (about {:.0} %)", 100.0 * share),
         }
     }
 }
@@ -73,7 +76,7 @@ impl TrainingBags {
         Self { sketch: Sketch(hashes), repeated_rows, equal_bags }
     }
 
-    /// Whether there are training bags among these, more than chance explains.
+    /// Whether there are training bags among these, more than chance explains; or among their rows, each taken for a bag.
     ///
     /// ```
     /// use easyllp::{Bags, Partition, Noise, Rows, TrainingBags};
@@ -91,8 +94,16 @@ impl TrainingBags {
     /// # Ok::<(), easyllp::Error>(())
     /// ```
     pub fn overlap(&self, row_hashes: &[u64], bags: &Bags) -> Option<Overlap> {
+        let share = self.share_of(bag_hashes(row_hashes, bags));
+        let of_rows = || self.share_of(single_hashes(row_hashes, bags));
+        let is_of_rows = share.is_none();
+        share.or_else(of_rows).map(|share| Overlap { share, is_of_rows })
+    }
+
+    /// The share of the bags with these hashes that are training bags, if it is more than chance explains.
+    fn share_of(&self, hashes: impl Iterator<Item = BagHash>) -> Option<f64> {
         let (mut n_in_reach, mut n_found, mut by_chance) = (0_u32, 0_u32, 0.0);
-        for BagHash { hash, n_different } in bag_hashes(row_hashes, bags) {
+        for BagHash { hash, n_different } in hashes {
             if self.sketch.reaches(hash) {
                 n_in_reach += 1;
                 n_found += u32::from(self.sketch.holds(hash));
@@ -102,7 +113,7 @@ impl TrainingBags {
         // Four standard deviations of a Poisson number.
         let most_by_chance = by_chance + 4.0 * by_chance.sqrt();
         let is_overlap = n_found > 0 && f64::from(n_found) > most_by_chance;
-        is_overlap.then(|| Overlap { share: f64::from(n_found) / f64::from(n_in_reach) })
+        is_overlap.then(|| f64::from(n_found) / f64::from(n_in_reach))
     }
 
     /// What is wrong with it, if training did not make it.
@@ -131,6 +142,12 @@ fn bag_hashes<'b>(row_hashes: &'b [u64], bags: &'b Bags) -> impl Iterator<Item =
         members.dedup();
         BagHash { hash: xxh3_64(&bytes), n_different: members.len() }
     })
+}
+
+/// The hashes of all rows in bags, as those of bags of one.
+fn single_hashes<'b>(row_hashes: &'b [u64], bags: &'b Bags) -> impl Iterator<Item = BagHash> + 'b {
+    let rows = bags.rows().into_iter().map(|row| row_hashes[row as usize]);
+    rows.map(|row| BagHash { hash: xxh3_64(&row.to_le_bytes()), n_different: 1 })
 }
 
 /// The smallest of many hashes, sorted. In a file they are one text of hexadecimal digits.
@@ -242,6 +259,24 @@ mod tests {
                 // The share of 1,024 bags in reach has a standard error of 0.016.
                 assert!(share.is_some_and(|share| (share - 0.5).abs() < 0.1), "{name}: {share:?}");
             }
+        }
+    }
+
+    /// A model of row labels has seen these rows, whatever bags they come in.
+    #[test]
+    fn rows_that_were_bags_of_one_are_noticed_in_any_bags() {
+        for seed in 0..50 {
+            let (hashes, singles) = data(3000, 1000, 1, 2 * seed);
+            let training = TrainingBags::new(&hashes, &singles);
+            let bags = |seed| data(3000, 1000, 6, seed);
+            let found = training.overlap(&hashes, &bags(2 * seed).1).expect("training rows");
+            assert!(found.is_of_rows && found.share > 0.99, "{found:?}");
+            assert_eq!(found.words(), "these rows");
+            let (new, of_new) = bags(2 * seed + 1);
+            assert_eq!(training.overlap(&new, &of_new), None);
+            // Bags of several rows are known as such alone.
+            let training = TrainingBags::new(&hashes, &bags(2 * seed).1);
+            assert_eq!(training.overlap(&hashes, &singles), None);
         }
     }
 
