@@ -65,10 +65,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     }
     let mut names: Vec<&String> = fields.iter().map(Field::name).collect();
     names.sort_unstable();
-    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+    if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         bail!(
-            "two columns to write are called `{}`: a kept column must not have the name of another one",
-            twice[0]
+            "two columns to write are called `{twice}`: a kept column must not have the name of another one"
         );
     }
     let schema = Arc::new(Schema::new(fields));
