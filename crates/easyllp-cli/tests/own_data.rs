@@ -563,8 +563,9 @@ fn an_interrupt_leaves_nothing() {
     stdout(folder, "bag --rows rows.csv --label income --positive >50K --size 16 --out bags");
     let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     stdout(folder, &format!("train {files} --l2 0.01 --out ready"));
+    link(folder, "rows.csv", 200);
     let before = names(folder);
-    let predict = format!("predict --model ready --rows {} --out scores.parquet", "rows.csv ".repeat(200));
+    let predict = "predict --model ready --rows many/*.csv --out scores.parquet".to_owned();
     let train = format!("train {files} --epochs 100000 --holdout 0 --out model");
     for command in [predict, train] {
         let mut child = Process::new(assert_cmd::cargo::cargo_bin!("easyllp"))
@@ -582,6 +583,15 @@ fn an_interrupt_leaves_nothing() {
         child.stderr.take().expect("its messages").read_to_string(&mut said).expect("text");
         assert!(said.contains("interrupted"), "{said}");
         assert_eq!(names(folder), before);
+    }
+}
+
+/// A file under so many names, in a folder of their own: one file given twice is refused.
+fn link(folder: &Path, file: &str, n_names: usize) {
+    fs::create_dir(folder.join("many")).expect("a folder");
+    for number in 0..n_names {
+        let name = folder.join(format!("many/{number}.csv"));
+        fs::hard_link(folder.join(file), name).expect("a file system with links");
     }
 }
 
@@ -603,8 +613,8 @@ fn a_kill_leaves_no_partial_file() {
     let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     let train = format!("train {files} --out model.safetensors");
     stdout(folder, &format!("train {files} --l2 0.01 --out ready.safetensors"));
-    let predict =
-        "predict --model ready.safetensors --rows rows.csv rows.csv rows.csv --out scores.parquet".to_owned();
+    link(folder, "rows.csv", 3);
+    let predict = "predict --model ready.safetensors --rows many/*.csv --out scores.parquet".to_owned();
     let check_model = "show model.safetensors".to_owned();
     // The scores are a table that can be read to its end.
     let check_scores =
