@@ -17,7 +17,7 @@ test:
 
 # The numeric tests again, on every other kind of vector instructions that the machine has: the same binaries, chosen at run time.
 # Tests are named by parts of their paths. Simulations say nothing about rounding, and large networks take minutes without vectors.
-NUMERIC = kernel:: model:: optim:: train:: method:: loss:: recipe:: estimate:: \
+NUMERIC = kernel:: model:: optim:: train:: method:: loss:: fit:: session:: estimate:: \
 	columns:: digits:: engine:: methods:: reference:: training:: --skip full_size --skip cnns_learn
 test-vectors:
 	$(TEST) --no-run --quiet   # builds the program, too

@@ -1,6 +1,7 @@
 //! Five Adam epochs of 330 linear models over 60,000 × 784, all in one pass: the tasks and replicas of a sweep. The peer trains
 //! them one by one; a few of them, from which the time of all follows.
 
+use easyllp::train::Aim;
 use easyllp::{
     Adam, Bags, EasyLlp, LinearModel, LossName, Optimizer, Rows, TargetRule, Trainer, TrainingLoss, bagging,
 };
@@ -57,7 +58,7 @@ fn compare(rows: &Rows, bags: &[Bags], loss: &dyn TrainingLoss, threads: usize) 
     let one_by_one = || {
         for bags in &bags[..SAMPLE] {
             let mut model = zeros.clone();
-            let log = trainer.fit(&mut model, rows, &mut EasyLlp::new(bags), loss);
+            let log = trainer.fit(&mut model, rows, Aim::Targets(&mut EasyLlp::new(bags), loss));
             black_box((model, log.expect("a training")));
         }
     };
@@ -76,7 +77,7 @@ fn compare(rows: &Rows, bags: &[Bags], loss: &dyn TrainingLoss, threads: usize) 
     println!(
         "{TASKS} models, {} loss, {threads} threads: {ours:.2} s in columns, {:.1} ms one alone and {of_all:.1} s for \
          all, {:.1} times faster",
-        loss.name().as_str(),
+        loss.name(),
         1e3 * of_one,
         of_all / ours
     );

@@ -7,11 +7,12 @@
 
 use easyllp::bagging::{Sizes, random};
 use easyllp::estimate::AtThreshold;
-use easyllp::method::Event;
+use easyllp::method::Supervised;
 use easyllp::table::{Encoder, EncoderOptions, Table};
+use easyllp::train::Aim;
 use easyllp::{
-    Bags, Error, Estimate, Estimator, Lbfgs, LinearModel, Link, LossName, Model, Noise, Optimizer, Partition,
-    Predictions, Result, Rows, Scope, Trainer, datasets,
+    Bags, Error, Estimate, Estimator, Lbfgs, LinearModel, Link, LossName, Noise, Optimizer, Partition,
+    Predictions, Result, Rows, Scope, Scorer, Trainer, datasets,
 };
 use ndarray::Array2;
 use rand::{Rng, RngExt, SeedableRng};
@@ -157,6 +158,10 @@ fn scored(
     let mut model = LinearModel::for_rows(&rows, 2)?;
     let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 0.01, ..Lbfgs::default() });
     let loss = LossName::Logistic.training()?;
-    Trainer { optimizer, seed: 1 }.fit(&mut model, &rows, &mut Event::new(of_learnt, 2)?, loss)?;
+    Trainer { optimizer, seed: 1 }.fit(
+        &mut model,
+        &rows,
+        Aim::Targets(&mut Supervised::new(of_learnt, 2)?, loss),
+    )?;
     Ok(Scored { name, scores: model.scores(&encoder.encode(dealt)?)?, labels })
 }

@@ -2,6 +2,7 @@
 //! batch, and its two matrix products with the `gemm` crate at the same batch size.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use easyllp::train::Aim;
 use easyllp::{Adam, Bags, EasyLlp, LinearModel, LossName, Optimizer, Rows, Trainer, bagging};
 use easyllp_benches::{print_ratio, use_one_thread};
 use gemm::Parallelism;
@@ -91,7 +92,7 @@ fn epoch(criterion: &mut Criterion) {
         let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 1 };
         let mut model = LinearModel::for_rows(&rows, 2).expect("a model");
         let loss = LossName::Logistic.training().expect("a loss");
-        trainer.fit(&mut model, &rows, &mut EasyLlp::new(&bags), loss).expect("a training");
+        trainer.fit(&mut model, &rows, Aim::Targets(&mut EasyLlp::new(&bags), loss)).expect("a training");
         black_box(model);
     };
     let mut group = criterion.benchmark_group("linear epoch over 60,000 × 784");

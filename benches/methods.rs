@@ -9,16 +9,18 @@
 //! `methods penalty FOLDER [SEEDS]` brings linear models of easyllp and mean-map to their optimum, with the penalty that held-out bags
 //! choose.
 //!
-//! `methods speed` prints the time of an epoch of `cnn:mnist`, over that of `event`; trainings take turns, and medians count.
+//! `methods speed` prints the time of an epoch of `cnn:mnist`, over that of `supervised`; trainings take turns, and medians count.
 //! `methods mean-map` prints the seconds that it takes to its optimum, targets included.
 
 use easyllp::bagging::{Sizes, Split, random, split};
-use easyllp::method::{Batches, Draw};
+use easyllp::fit::FitEvent;
+use easyllp::method::MethodConfig;
 use easyllp::model::RowsForm;
 use easyllp::table::{Column, Table};
+use easyllp::train::EarlyStopping;
 use easyllp::{
-    Adam, AnyModel, Bags, Estimator, Journal, Judge, Lbfgs, Lesson, LinearModel, LossName, MethodName,
-    MethodOptions, Model, Optimizer, Partition, Predictions, Result, Rows, Trainer, metrics,
+    Adam, AnyModel, Bags, Estimator, Journal, Lbfgs, LinearModel, LossName, Optimizer, Partition,
+    Predictions, Progress, Result, Rows, Scorer, Session, metrics,
 };
 use easyllp_benches::mnist;
 use ndarray::Array2;
@@ -38,26 +40,52 @@ struct Task {
     test_labels: Vec<u32>,
 }
 
-/// A method, with what it is told.
+/// A method with its parameters.
 #[derive(Clone)]
 struct Way {
     name: &'static str,
-    method: MethodName,
-    options: MethodOptions,
-    /// Accuracies are of models after each epoch; such a method goes a round in it.
-    is_by_rounds: bool,
+    method: MethodConfig,
     /// Whether weights are averaged.
     average: bool,
 }
 
 impl Way {
-    fn plain(method: MethodName) -> Self {
-        let is_by_rounds = matches!(method, MethodName::LlpEm | MethodName::AlternatingMeanMap);
-        Self { name: method.as_str(), method, options: MethodOptions::default(), is_by_rounds, average: true }
+    fn plain(words: &'static str) -> Self {
+        Self::with(words, words)
     }
 
-    fn with(name: &'static str, method: MethodName, options: MethodOptions) -> Self {
-        Self { name, options, ..Self::plain(method) }
+    fn with(name: &'static str, words: &str) -> Self {
+        Self { name, method: words.parse().expect("a method"), average: true }
+    }
+
+    /// Accuracies are of models after each epoch; such a method goes a round in it.
+    fn is_by_rounds(&self) -> bool {
+        matches!(self.method, MethodConfig::LlpEm(_) | MethodConfig::AlternatingMeanMap(_))
+    }
+
+    /// The method with at most so many rounds, if it goes by rounds.
+    fn of_rounds(&self, epochs: usize) -> MethodConfig {
+        if !self.is_by_rounds() {
+            return self.method.clone();
+        }
+        format!("{}:rounds={epochs}", self.method.name()).parse().expect("rounds are a parameter")
+    }
+
+    /// A model that the method trains on all bags by this optimizer.
+    fn train(
+        &self,
+        model: AnyModel,
+        rows: &Rows,
+        bags: &Bags,
+        loss: LossName,
+        optimizer: Optimizer,
+        seed: u64,
+    ) -> Result<AnyModel> {
+        let mut session = Session::new(model, rows, bags, loss.training()?);
+        session.set_optimizer(optimizer);
+        session.set_seed(seed);
+        session.run(&self.method)?;
+        Ok(session.finish().0)
     }
 }
 
@@ -112,38 +140,25 @@ fn pixels(images: &Table) -> Result<Rows<'static>> {
 }
 
 fn linear_ways() -> Vec<Way> {
-    let mut ways: Vec<Way> = MethodName::ALL
+    let mut ways: Vec<Way> = MethodConfig::all()
         .into_iter()
-        .filter(|&method| method != MethodName::EasyLlpSgd)
-        .map(Way::plain)
+        .map(|method| Way { name: method.name(), method, average: true })
+        .filter(|way| way.name != "easyllp-sgd")
         .collect();
-    let draw = Draw::Once { seed: 1 };
-    ways.push(Way::with(
-        "easyllp, surrogate",
-        MethodName::EasyLlp,
-        MethodOptions { draw, ..MethodOptions::default() },
-    ));
+    ways.push(Way::with("easyllp, surrogate", "easyllp:targets=surrogate"));
     ways.push(by_bags());
-    let mut plain = Way::plain(MethodName::EasyLlp);
-    (plain.name, plain.average) = ("easyllp, weights not averaged", false);
-    ways.push(plain);
+    ways.push(Way { name: "easyllp, weights not averaged", average: false, ..Way::plain("easyllp") });
     ways
 }
 
 fn by_bags() -> Way {
-    let options = MethodOptions { batches: Batches::Bags, ..MethodOptions::default() };
-    Way::with("easyllp, batches of bags", MethodName::EasyLlp, options)
+    Way::with("easyllp, batches of bags", "easyllp:batches=bags")
 }
 
 fn network_ways() -> Vec<Way> {
-    let methods = [
-        MethodName::EasyLlp,
-        MethodName::LabelGeneration,
-        MethodName::ProportionMatching,
-        MethodName::DebiasedSquare,
-        MethodName::CountLikelihood,
-    ];
-    methods.into_iter().map(Way::plain).collect()
+    let methods =
+        ["easyllp", "label-generation", "proportion-matching", "debiased-square", "count-likelihood"];
+    methods.map(Way::plain).to_vec()
 }
 
 /// The accuracy of a training's best, last and chosen epoch.
@@ -161,7 +176,7 @@ fn tables(
 ) -> Result<()> {
     let journal = Journal::open(folder)?;
     // Labels do not come in sizes: they are trained on once.
-    let at = |way: &Way, size: usize| if way.method == MethodName::Event { sizes[0] } else { size };
+    let at = |way: &Way, size: usize| if way.name == "supervised" { sizes[0] } else { size };
     let mut cells = Vec::new();
     for seed in 1..=seeds {
         for &size in sizes {
@@ -222,7 +237,7 @@ fn course_of(bytes: &[u8]) -> Option<Course> {
 
 fn deal(task: &Task, way: &Way, size: usize, seed: u64) -> Result<Bags> {
     let n_rows = task.train_labels.len();
-    let partition = if way.method == MethodName::Event {
+    let partition = if way.name == "supervised" {
         Partition::new(n_rows, (0..).take(n_rows).map(|row: u32| [row]))?
     } else {
         random(n_rows, &Sizes::Fixed(size), seed)?
@@ -232,7 +247,7 @@ fn deal(task: &Task, way: &Way, size: usize, seed: u64) -> Result<Bags> {
 
 fn build(task: &Task, seed: u64) -> Result<AnyModel> {
     let form = RowsForm { n_dense: 784, cardinalities: &[], image: Some("1x28x28".parse()?) };
-    task.model.parse::<easyllp::ModelName>()?.build(form, task.n_classes, seed)
+    task.model.parse::<easyllp::ModelSpec>()?.build(form, task.n_classes, seed)
 }
 
 fn course(task: &Task, way: &Way, size: usize, seed: u64, epochs: usize) -> Result<Course> {
@@ -264,7 +279,7 @@ fn accuracies(
     });
     let judges = judges.transpose()?;
     let mut accuracies = Vec::new();
-    let mut figure = |model: &AnyModel| {
+    let mut figure = |model: &(dyn Scorer + 'static)| {
         let scores = model.scores(&task.test)?;
         accuracies
             .push(metrics::accuracy(&Predictions::new(scores.view(), loss.link())?, &task.test_labels)?);
@@ -276,21 +291,21 @@ fn accuracies(
         }
         Ok(estimator.brier(&Predictions::new(of_all.view(), loss.link())?)?.value)
     };
-    let judge = Judge { figure: &mut figure, patience: epochs, smoothing: 1 };
-    let (options, per_round) = if way.is_by_rounds {
-        (MethodOptions { rounds: epochs, ..way.options.clone() }, 1)
-    } else {
-        (way.options.clone(), epochs)
-    };
-    let trainer = Trainer {
-        optimizer: Optimizer::Adam(Adam { epochs: per_round, average: way.average, ..Adam::default() }),
-        seed,
-    };
-    let lesson = Lesson { method: way.method, options, bags: train, loss };
-    let mut model = build(task, seed)?;
-    let mut watch = |_| ControlFlow::Continue(());
-    let log = trainer.fit_method(&mut model, &task.train, &lesson, &mut watch, Some(judge))?;
-    let chosen = log.best.map_or(accuracies.len(), |(epoch, _)| epoch);
+    let judge = EarlyStopping { metric: &mut figure, patience: epochs, smoothing: 1 };
+    let per_round = if way.is_by_rounds() { 1 } else { epochs };
+    let mut session = Session::new(build(task, seed)?, &task.train, train, loss);
+    session.set_optimizer(Optimizer::Adam(Adam {
+        epochs: per_round,
+        average: way.average,
+        ..Adam::default()
+    }));
+    session.set_seed(seed);
+    session.set_early_stopping(judge);
+    session.run(&way.of_rounds(epochs))?;
+    let (_, stages): (AnyModel, _) = session.finish();
+    let log = &stages[0].log;
+    let chosen = log.best.map(|(epoch, _)| epoch);
+    let chosen = chosen.unwrap_or(accuracies.len());
     Ok((accuracies, chosen))
 }
 
@@ -307,7 +322,7 @@ fn penalties(task: &Task, folder: &Path, seeds: u64) -> Result<()> {
         head.join(" | "),
         "|---".repeat(6)
     );
-    for method in [MethodName::EasyLlp, MethodName::MeanMap, MethodName::LaplacianMeanMap] {
+    for method in ["easyllp", "mean-map", "laplacian-mean-map"] {
         let way = Way::plain(method);
         let mut line = format!("| {method}");
         for size in SIZES {
@@ -324,15 +339,7 @@ fn penalties(task: &Task, folder: &Path, seeds: u64) -> Result<()> {
                 for penalty in PENALTIES {
                     let l2 = penalty / train.n_bags() as f64;
                     let optimizer = Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() });
-                    let lesson = Lesson { method, options: way.options.clone(), bags: &train, loss };
-                    let mut watch = |_| ControlFlow::Continue(());
-                    Trainer { optimizer, seed }.fit_method(
-                        &mut model,
-                        &task.train,
-                        &lesson,
-                        &mut watch,
-                        None,
-                    )?;
+                    model = way.train(model, &task.train, &train, LossName::Logistic, optimizer, seed)?;
                     let scores = model.scores(&task.train)?;
                     let figure = estimator.brier(&Predictions::new(scores.view(), loss.link())?)?.value;
                     if figure < best.0 {
@@ -353,43 +360,39 @@ fn penalties(task: &Task, folder: &Path, seeds: u64) -> Result<()> {
     Ok(())
 }
 
-/// Time of an epoch over that of `event`.
+/// Time of an epoch over that of `supervised`.
 #[expect(clippy::print_stdout, reason = "the result")]
 fn speed(task: &Task) -> Result<()> {
     const TURNS: usize = 5;
     let loss = LossName::Logistic.training()?;
-    let event = Way::plain(MethodName::Event);
-    println!("| k | method | ms an epoch | over event |\n|---|---|---|---|");
+    let supervised = Way::plain("supervised");
+    println!("| k | method | ms an epoch | over supervised |\n|---|---|---|---|");
     for size in [64, 1024] {
-        let ways: Vec<Way> = [event.clone()]
+        let ways: Vec<Way> = [supervised.clone()]
             .into_iter()
             .chain(network_ways())
-            .chain([by_bags(), Way::plain(MethodName::Naive)])
+            .chain([by_bags(), Way::plain("naive")])
             .collect();
         let bags = ways.iter().map(|way| deal(task, way, size, 1)).collect::<Result<Vec<Bags>>>()?;
         let mut times = vec![Vec::new(); ways.len()];
         for _ in 0..TURNS {
             for ((way, bags), times) in ways.iter().zip(&bags).zip(&mut times) {
-                let mut model = build(task, 1)?;
                 // What comes before the first epoch is not an epoch's.
                 let mut begun = Instant::now();
                 let mut epochs = Vec::new();
-                let mut watch = |event| {
-                    if let easyllp::Progress::Epoch(_) = event {
+                let mut watch = |event: FitEvent| {
+                    if let FitEvent::Progress(Progress::Epoch(_)) = event {
                         epochs.push(begun.elapsed().as_secs_f64());
                         begun = Instant::now();
                     }
                     ControlFlow::Continue(())
                 };
-                let optimizer = Optimizer::Adam(Adam { epochs: 2, ..Adam::default() });
-                let lesson = Lesson { method: way.method, options: way.options.clone(), bags, loss };
-                Trainer { optimizer, seed: 1 }.fit_method(
-                    &mut model,
-                    &task.train,
-                    &lesson,
-                    &mut watch,
-                    None,
-                )?;
+                let mut session = Session::new(build(task, 1)?, &task.train, bags, loss);
+                session.set_optimizer(Optimizer::Adam(Adam { epochs: 2, ..Adam::default() }));
+                session.set_seed(1);
+                session.set_watch(&mut watch);
+                session.run(&way.method)?;
+                drop(session);
                 times.push(epochs[1]);
             }
         }
@@ -398,10 +401,10 @@ fn speed(task: &Task) -> Result<()> {
             sorted.sort_by(f64::total_cmp);
             sorted[TURNS / 2]
         };
-        let of_event = median(&times[0]);
+        let of_labels = median(&times[0]);
         for (way, times) in ways.iter().zip(&times) {
             let time = median(times);
-            println!("| {size} | {} | {:.0} | {:.2} |", way.name, 1e3 * time, time / of_event);
+            println!("| {size} | {} | {:.0} | {:.2} |", way.name, 1e3 * time, time / of_labels);
         }
     }
     Ok(())
@@ -412,16 +415,18 @@ fn speed(task: &Task) -> Result<()> {
 fn mean_map(task: &Task) -> Result<()> {
     let loss = LossName::Logistic.training()?;
     println!("| k | mean-map, seconds | iterations |\n|---|---|---|");
-    let way = Way::plain(MethodName::MeanMap);
+    let way = Way::plain("mean-map");
     for size in [2, 64, 1024] {
         let bags = deal(task, &way, size, 1)?;
-        let lesson = Lesson { method: way.method, options: way.options.clone(), bags: &bags, loss };
-        let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 30.0 / bags.n_bags() as f64, ..Lbfgs::default() });
-        let mut model = LinearModel::for_rows(&task.train, 2)?;
+        let l2 = 30.0 / bags.n_bags() as f64;
+        let model = LinearModel::for_rows(&task.train, 2)?;
         let begun = Instant::now();
-        let mut watch = |_| ControlFlow::Continue(());
-        let log =
-            Trainer { optimizer, seed: 1 }.fit_method(&mut model, &task.train, &lesson, &mut watch, None)?;
+        let mut session = Session::new(model, &task.train, &bags, loss);
+        session.set_optimizer(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() }));
+        session.set_seed(1);
+        session.run(&way.method)?;
+        let (_, stages): (LinearModel, _) = session.finish();
+        let log = &stages[0].log;
         println!("| {size} | {:.2} | {} |", begun.elapsed().as_secs_f64(), log.epochs.len());
     }
     Ok(())

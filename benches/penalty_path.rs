@@ -1,10 +1,10 @@
 //! What choosing the penalty costs: `penalty-path [ROWS [FEATURES]]` (1,000,000 × 50 by default) trains a linear model by the default
-//! recipe, which tries penalties on validation bags, and with the penalty that came out of it on all bags at once, three times in turn,
+//! settings, which tries penalties on validation bags, and with the penalty that came out of it on all bags at once, three times in turn,
 //! and prints the seconds and their ratio.
 
 use easyllp::bagging::{self, Sizes};
-use easyllp::recipe::{Doing, Penalty, Recipe};
-use easyllp::{Bags, Optimizer, Progress, Result, Rows};
+use easyllp::fit::{FitConfig, FitEvent, OptimizerConfig, Penalty, StageOptimizer, ValidationConfig};
+use easyllp::{Bags, Progress, Result, Rows};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -22,28 +22,32 @@ fn main() -> Result<()> {
     for _ in 0..3 {
         let begun = Instant::now();
         let mut trainings = Vec::new();
-        let mut watch = |doing: Doing| {
-            match doing {
-                Doing::Begins { what, .. } => trainings.push((what.to_owned(), 0)),
-                Doing::Progress(Progress::Epoch(_)) => {
+        let mut watch = |event: FitEvent| {
+            match event {
+                FitEvent::Started { what, .. } => trainings.push((what.to_owned(), 0)),
+                FitEvent::Progress(Progress::Epoch(_)) => {
                     trainings.iter_mut().next_back().into_iter().for_each(|(_, n)| *n += 1);
                 }
-                Doing::Progress(_) => {}
+                FitEvent::Progress(_) => {}
             }
             ControlFlow::Continue(())
         };
-        let fitted = Recipe::default().fit(&rows, &bags, None, &mut watch)?;
+        let fitted = FitConfig::default().fitting(&rows, &bags).watch(&mut watch).run()?;
         let path = begun.elapsed().as_secs_f64();
-        let Optimizer::Lbfgs(lbfgs) = &fitted.optimizer else { unreachable!("the default is L-BFGS") };
+        let StageOptimizer::Lbfgs(lbfgs) = fitted.optimizer() else { unreachable!("the default is L-BFGS") };
 
         let begun = Instant::now();
-        let single = Recipe { l2: Some(Penalty::Value(lbfgs.l2)), holdout: 0.0, ..Recipe::default() };
-        let log = single.fit(&rows, &bags, None, &mut |_| ControlFlow::Continue(()))?.log;
+        let single = FitConfig {
+            optimizer: OptimizerConfig { l2: Some(Penalty::Value(lbfgs.l2)), ..OptimizerConfig::default() },
+            validation: ValidationConfig { share: 0.0, ..ValidationConfig::default() },
+            ..FitConfig::default()
+        };
+        let single = single.fit(&rows, &bags)?;
         let alone = begun.elapsed().as_secs_f64();
         ratios.push(path / alone);
         println!(
             "{path:.2} s with the choice, {alone:.2} s for one fit of {} iterations: {:.2} times",
-            log.epochs.len(),
+            single.log().map_or(0, |log| log.epochs.len()),
             path / alone
         );
         for (what, iterations) in trainings {

@@ -1,12 +1,11 @@
 //! What `LLPClassifier.fit` costs beyond the training itself: `recipe FOLDER` writes MNIST's pixels to FOLDER for NumPy, trains by the
-//! recipe that `overhead.py` beside this file trains by, and prints the seconds of each of five times.
+//! settings that `overhead.py` beside this file trains by, and prints the seconds of each of five times.
 
-use easyllp::recipe::{Penalty, Recipe};
+use easyllp::fit::{FitConfig, OptimizerConfig, Penalty, ValidationConfig};
 use easyllp::table::Column;
 use easyllp::{Bags, Result, Rows, bagging};
 use easyllp_benches::mnist;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -23,23 +22,18 @@ fn main() -> Result<()> {
 
     let partition = bagging::random(labels.len(), &bagging::Sizes::Fixed(64), 1)?;
     let bags = Bags::from_labels(partition, &labels, 2)?;
-    let recipes = [
-        ("linear", Recipe { l2: Some(Penalty::Value(0.01)), holdout: 0.0, ..Recipe::default() }),
-        (
-            "mlp:256",
-            Recipe {
-                model: "mlp:256".parse()?,
-                epochs: NonZeroUsize::new(3),
-                holdout: 0.0,
-                ..Recipe::default()
-            },
-        ),
-    ];
-    for (name, recipe) in recipes {
+    let config = |model: &str, optimizer| -> Result<FitConfig> {
+        let validation = ValidationConfig { share: 0.0, ..ValidationConfig::default() };
+        Ok(FitConfig { model: model.parse()?, optimizer, validation, ..FitConfig::default() })
+    };
+    let l2 = OptimizerConfig { l2: Some(Penalty::Value(0.01)), ..OptimizerConfig::default() };
+    let epochs = OptimizerConfig { epochs: NonZeroUsize::new(3), ..OptimizerConfig::default() };
+    let configs = [("linear", config("linear", l2)?), ("mlp:256", config("mlp:256", epochs)?)];
+    for (name, config) in configs {
         for _ in 0..5 {
             let begun = Instant::now();
             let rows = Rows::dense(pixels.view())?;
-            recipe.fit(&rows, &bags, None, &mut |_| ControlFlow::Continue(()))?;
+            config.fit(&rows, &bags)?;
             println!("{name} {:.4}", begun.elapsed().as_secs_f64());
         }
     }

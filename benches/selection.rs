@@ -6,12 +6,13 @@
 //! test labels, and that of the last epoch without averaging; five seeds of bagging, split and training.
 
 use easyllp::bagging::{Sizes, Split, random, split};
-use easyllp::method::Event;
+use easyllp::method::Supervised;
 use easyllp::model::Hidden;
 use easyllp::table::{Encoder, EncoderOptions};
+use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, Cnn, EasyLlp, Estimator, Judge, Link, LossName, Mlp, Model, Optimizer, Predictions, Result,
-    Rows, Scope, Trainer, metrics,
+    Adam, Bags, Cnn, EarlyStopping, EasyLlp, Estimator, Link, LossName, Mlp, Optimizer, Predictions, Result,
+    Rows, Scope, Scorer, Trainer, metrics,
 };
 use easyllp_benches::mnist;
 use std::ops::ControlFlow;
@@ -45,8 +46,8 @@ fn precision(images: &Images) -> Result<()> {
     const BAGGINGS: u64 = 200;
     let mut model = Mlp::new(784, &Hidden::new(&[256, 128]), 2, 1)?;
     let trainer = Trainer { optimizer: Optimizer::Adam(Adam { epochs: 4, ..Adam::default() }), seed: 1 };
-    let mut labels = Event::new(&images.train_labels, 2)?;
-    trainer.fit(&mut model, &images.train, &mut labels, LossName::Logistic.training()?)?;
+    let mut labels = Supervised::new(&images.train_labels, 2)?;
+    trainer.fit(&mut model, &images.train, Aim::Targets(&mut labels, LossName::Logistic.training()?))?;
     let scores = model.scores(&images.test)?;
     let predictions = Predictions::new(scores.view(), Link::Logit)?;
     let truth = 1.0 - metrics::accuracy(&predictions, &images.test_labels)?;
@@ -134,17 +135,23 @@ impl Course {
             let scores = model.scores(&images.train)?;
             Ok(estimator.brier(&Predictions::new(scores.view(), loss.link())?)?.value)
         };
-        let judge = Judge { figure: &mut figure, patience: EPOCHS, smoothing: 1 };
+        let judge = EarlyStopping { metric: &mut figure, patience: EPOCHS, smoothing: 1 };
         let mut model = untrained.clone();
         let mut watch = |_| ControlFlow::Continue(());
         let mut rule = EasyLlp::new(&train);
-        let log = trainer(true).fit_judged(&mut model, &images.train, &mut rule, loss, &mut watch, judge)?;
+        let log = trainer(true).fit_watched(
+            &mut model,
+            &images.train,
+            Aim::Targets(&mut rule, loss),
+            &mut watch,
+            Some(judge),
+        )?;
         let (chosen, _) = log.best.expect("figures are numbers");
         let best = (0..of_epochs.len()).max_by(|&a, &b| of_epochs[a].total_cmp(&of_epochs[b]));
         let best = best.expect("an epoch");
 
         let mut plain = untrained;
-        trainer(false).fit(&mut plain, &images.train, &mut EasyLlp::new(&train), loss)?;
+        trainer(false).fit(&mut plain, &images.train, Aim::Targets(&mut EasyLlp::new(&train), loss))?;
         Ok(Self {
             chosen: (chosen, of_epochs[chosen - 1]),
             best: (best + 1, of_epochs[best]),

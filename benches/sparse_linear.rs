@@ -1,7 +1,8 @@
 //! Times L-BFGS on the files that `sparse_linear.py` writes: `sparse-linear FOLDER L2 ITERATIONS…` prints, as JSON, for each number of iterations the
 //! seconds that a fit took and how many it came to, and the peak memory of the process in kB.
 
-use easyllp::method::Event;
+use easyllp::method::Supervised;
+use easyllp::train::Aim;
 use easyllp::{Csr, Lbfgs, LinearModel, LossName, Optimizer, Rows, Trainer};
 use ndarray::Array2;
 use std::error::Error;
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let trainer = Trainer { optimizer: Optimizer::Lbfgs(lbfgs), seed: 1 };
         let started = Instant::now();
         let mut model = LinearModel::for_rows(&rows, 2)?;
-        let log = trainer.fit(&mut model, &rows, &mut Event::new(&labels, 2)?, loss)?;
+        let log = trainer.fit(&mut model, &rows, Aim::Targets(&mut Supervised::new(&labels, 2)?, loss))?;
         found.push(format!("[{}, {}]", started.elapsed().as_secs_f64(), log.epochs.len()));
     }
     println!("{{\"found\": [{}], \"peak\": {}}}", found.join(", "), peak_memory()?);

@@ -7,14 +7,13 @@
 //! - how often the reported 95 % interval covers the Brier score of the final model on 20,000 new rows, and how far the two differ.
 
 use easyllp::bagging::{self, Sizes};
-use easyllp::recipe::{PENALTIES, Penalty, Recipe};
-use easyllp::{Bags, Link, Model, Noise, Predictions, Result, Rows, metrics};
+use easyllp::fit::{FitConfig, Fitted, OptimizerConfig, PENALTIES, Penalty};
+use easyllp::{Bags, Link, Noise, Predictions, Result, Rows, Scorer, metrics};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
-use std::ops::ControlFlow;
 
 const N_ROWS: usize = 4000;
 const N_FEATURES: usize = 20;
@@ -77,24 +76,24 @@ fn fit(setting: &Setting, seed: u64) -> Result<Fit> {
     let noise = setting.noise.map_or(Noise::None, |scale| Noise::Laplace(vec![scale; exact.n_bags()]));
     let bags = bagging::add_noise(&exact, noise, seed)?;
     let train = |l2| {
-        let recipe = Recipe { l2, seed, ..Recipe::default() };
-        recipe.fit(&rows, &bags, None, &mut |_| ControlFlow::Continue(()))
+        let optimizer = OptimizerConfig { l2, ..OptimizerConfig::default() };
+        FitConfig { optimizer, seed, ..FitConfig::default() }.fit(&rows, &bags)
     };
     // The Brier score from bags, and from the labels of the same rows.
-    let briers = |fitted: &easyllp::recipe::Fitted| -> Result<_> {
-        let held_out = fitted.held_out.as_ref().expect("bags are held out");
+    let briers = |fitted: &Fitted| -> Result<_> {
+        let held_out = fitted.validation.as_ref().expect("bags are held out");
         let scores = held_out.scores.as_ref().expect("there are enough validation bags");
         let predictions = Predictions::new(scores.view(), Link::Logit)?;
         let labels: Vec<u32> = held_out.rows.iter().map(|&row| labels[row as usize]).collect();
         let truth = metrics::brier(&predictions, &labels)?;
-        let figures = held_out.figures(Link::Logit)?.expect("there are enough validation bags");
+        let figures = fitted.validation_metrics()?.expect("there are enough validation bags");
         let brier = figures.into_iter().find(|(name, _)| *name == "Brier");
         Ok((brier.expect("logits give probabilities").1, truth))
     };
     let fitted = train(None)?;
     let (reported, truth) = briers(&fitted)?;
 
-    let n_train = fitted.held_out.as_ref().map_or(0, |held_out| held_out.n_others) as f64;
+    let n_train = fitted.validation.as_ref().map_or(0, |held_out| held_out.n_others) as f64;
     let mut chosen = (f64::INFINITY, f64::NAN);
     for penalty in PENALTIES {
         let (reported, truth) = briers(&train(Some(Penalty::Value(penalty / n_train)))?)?;

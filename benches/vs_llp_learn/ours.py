@@ -14,7 +14,7 @@ size = int(np.bincount(data["bags"]).max())
 model = {
     # A bag a step, as DLLP has it.
     "DLLP": LLPClassifier("proportion-matching", "mlp:100", epochs=10, lr=0.001, batch_size=size, holdout=0),
-    "EM": LLPClassifier("llp-em", l2=1 / len(data["bags"]), rounds=10, holdout=0),
+    "EM": LLPClassifier("llp-em", l2=1 / len(data["bags"]), method_params={"rounds": 10}, holdout=0),
 }[method]
 begun = time.perf_counter()
 model.fit(data["X"], data["proportions"], bags=data["bags"])

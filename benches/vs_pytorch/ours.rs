@@ -6,9 +6,10 @@
 use easyllp::loss::{Convexity, Logistic, Loss, TrainingLoss};
 use easyllp::method::TargetRule;
 use easyllp::model::Hidden;
+use easyllp::train::Aim;
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, LinearModel, Link, LossName, Mlp, Model, Optimizer, Progress, Result, Rows,
-    Targets, Trainer,
+    Adam, Cnn, EmbeddingNet, LinearModel, Link, Mlp, Model, Optimizer, Progress, Result, Rows, Targets,
+    Trainer,
 };
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use std::ops::ControlFlow;
@@ -111,8 +112,8 @@ impl TargetRule for Given {
 struct Columns;
 
 impl Loss for Columns {
-    fn name(&self) -> LossName {
-        LossName::Logistic
+    fn name(&self) -> &'static str {
+        "columns"
     }
 
     fn link(&self) -> Link {
@@ -129,6 +130,10 @@ impl Loss for Columns {
 }
 
 impl TrainingLoss for Columns {
+    fn curvature(&self, mean_targets: &[f64]) -> f64 {
+        Logistic.curvature(mean_targets)
+    }
+
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         Logistic.corrected(scores, targets, derivative)
     }
@@ -144,18 +149,24 @@ impl TrainingLoss for Columns {
 }
 
 #[expect(clippy::print_stdout, reason = "the result")]
-fn time<M: Model>(measure: Measure, mut model: M, rows: &Rows) -> Result<()> {
+fn time<M: Model + Clone>(measure: Measure, mut model: M, rows: &Rows) -> Result<()> {
     let Measure { epochs, batch_size } = measure;
     let mut rule = Given { n_rows: rows.n_rows(), n_columns: model.n_scores() };
     let settings = Adam { epochs: epochs + 1, batch_size, average: false, ..Adam::default() };
     let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 1 };
     let mut ends = Vec::new();
-    let log = trainer.fit_watched(&mut model, rows, &mut rule, &Columns, &mut |event| {
-        if matches!(event, Progress::Epoch(_)) {
-            ends.push(Instant::now());
-        }
-        ControlFlow::Continue(())
-    })?;
+    let log = trainer.fit_watched(
+        &mut model,
+        rows,
+        Aim::Targets(&mut rule, &Columns),
+        &mut |event| {
+            if matches!(event, Progress::Epoch(_)) {
+                ends.push(Instant::now());
+            }
+            ControlFlow::Continue(())
+        },
+        None,
+    )?;
     let epochs: Vec<f64> = ends.windows(2).map(|pair| 1e3 * (pair[1] - pair[0]).as_secs_f64()).collect();
     let loss = log.epochs.last().map_or(f64::NAN, |epoch| epoch.loss);
     println!(r#"{{"ms": {epochs:?}, "loss": {loss}}}"#);

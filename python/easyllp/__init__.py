@@ -17,7 +17,9 @@ from easyllp import datasets
 from easyllp._classifier import LLPClassifier, UnfamiliarValuesWarning
 from easyllp._diagnosis import Diagnosis, diagnose
 from easyllp._evaluation import Estimate, Evaluation, bag_metric, bag_scorer, evaluate
+from easyllp._easyllp import __version__
 from easyllp._files import load, save
+from easyllp._methods import Method, Parameter, methods
 from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, WithheldError
 from easyllp._targets import make_bags, soft_targets
 
@@ -26,10 +28,13 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "LLPClassifier",
+    "Method",
     "NotRandomWarning",
+    "Parameter",
     "TrainingBagsWarning",
     "UnfamiliarValuesWarning",
     "WithheldError",
+    "__version__",
     "bag_metric",
     "bag_scorer",
     "datasets",
@@ -37,6 +42,7 @@ __all__ = [
     "evaluate",
     "load",
     "make_bags",
+    "methods",
     "save",
     "soft_targets",
 ]

@@ -102,7 +102,7 @@ class Objective:
 
 
 class BagMetric:
-    """A figure of held-out bags from scores of their rows; see the `metric` of the module it comes from."""
+    """A metric of held-out bags from scores of their rows; see the `metric` of the module it comes from."""
 
     def __init__(self, name: str, y: Any, bags: Any, link: str, force: bool) -> None:
         if name not in HIGHER_IS_BETTER:
@@ -116,7 +116,7 @@ class BagMetric:
         self.link = link
 
     def value(self, scores: Any) -> float:
-        """The figure, from scores in the order of the bags' rows."""
+        """The metric, from scores in the order of the bags' rows."""
         scores = np.asarray(scores, dtype=np.float64)
         if len(scores) != len(self.bags.of_row):
             raise ValueError(

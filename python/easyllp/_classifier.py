@@ -1,4 +1,4 @@
-"""The estimator: rows and bags into a model of rows, by scikit-learn's contract."""
+"""The estimator, which follows scikit-learn's contract."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise,
 from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, refuse_unless_random
 from easyllp._reports import from_report
 from easyllp._rows import column_names, is_sparse, is_table, readable, sparse, table, warn_of_scales
-from easyllp._settings import COUNTS, SETTINGS, image_shape, n_threads, seed_of, whole_number
+from easyllp._settings import fit_config, image_shape, method_settings, n_threads, seed_of, whole_number
 from easyllp._targets import counts_of
 
 
 class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A model of single rows, learnt from the label proportions of bags.
+    """A classifier of single rows, trained on the label proportions of bags.
 
-    A share of the bags is held out as validation bags, to choose the penalty (or, with minibatches, the epoch) and to estimate how
-    good the model is; the model is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model file as the program
-    `easyllp train` with the same settings and seed, byte for byte.
+    A share of the bags is held out as validation bags, to choose the penalty (with Adam, the number of epochs) and to estimate
+    metrics; the model is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model
+    file as the program `easyllp train` with the same settings and seed, byte for byte.
 
     An array is taken as it is: float32 in C order is read where it lies, anything else is converted once. The columns of a table
     (pandas, Polars, PyArrow, whatever has Arrow's PyCapsule interface) are encoded: numbers are standardised and may be missing, text
@@ -47,60 +47,97 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     method : str, default="easyllp"
-        The method: easyllp, easyllp-sgd, event, naive, label-generation, proportion-matching, debiased-square, count-likelihood,
-        llp-em, mean-map, laplacian-mean-map or alternating-mean-map.
+        The method, which may have parameters after a colon, such as "label-generation:epsilon=0.1". `easyllp.methods()` tells more.
+
+        - easyllp: minimises any loss on corrected targets; unbiased at row level
+        - easyllp-sgd: one pass over the bags, with a projected step on one row of each
+        - supervised: trains on row labels, as bags of one row; the reference
+        - naive: trains each row towards the proportion of its bag; a baseline
+        - label-generation: in every step, trains on the labels that match the counts and agree best with the model
+        - proportion-matching: matches the mean prediction of a bag to its proportion
+        - debiased-square: minimises the squared error of mean predictions, corrected to that of rows
+        - count-likelihood: maximises the likelihood of the counts under independent rows
+        - llp-em: alternates between labels as probable as the counts make them and the model of these
+        - mean-map: estimates class means from bag means by least squares
+        - laplacian-mean-map: estimates class means of each bag, similar where bags are similar
+        - alternating-mean-map: starts at the mean map, then alternates between labels that match the counts and the model of
+          these
+
     model : str, default="linear"
         linear, mlp:256,128, embedding:16,mlp:256,128 (for categories), cnn:mnist, cnn:cifar, or cnn: and layers.
     loss : {"logistic", "softmax", "squared"}, optional
         Cross-entropy by default. For networks squared is often the better one.
     l2 : float or "auto", optional
-        The penalty l2/2·‖w‖² of a linear model; by default the best on held-out bags of up to eight, tried until two
-        in a row are no better. With minibatches it is the decay of
-        weights, by default none.
+        The penalty l2/2·‖w‖² of a linear model that is fitted to convergence; by default the best of up to eight on validation bags,
+        tried until two in a row are no better. With Adam it is the weight decay, by default 0. `l2_` is what was used.
     epochs : int, optional
         Train with Adam for at most so many epochs (40 by default for networks), with early stopping on validation bags. Without this,
         `lr` and `batch_size` a linear model is fitted to convergence (L-BFGS).
     lr : float, optional
         The learning rate of Adam, by default 0.001; also makes a linear model train with Adam. For easyllp-sgd a factor of the paper's
-        steps.
+        step sizes.
     batch_size : int, optional
         Rows in a minibatch of Adam, by default 256; also makes a linear model train with Adam.
     holdout : float, default=0.2
-        The share of the bags to hold out; 0 for none.
+        The share of the bags to hold out as validation bags; 0 for none.
     stop_by : {"brier", "error"}, default="brier"
-        What held-out bags choose and stop by.
+        The metric on validation bags that chooses the penalty or the epoch.
     patience : int, default=10
-        Stop minibatches after so many epochs in a row that are no better.
+        Stop training with Adam after so many epochs in a row without improvement.
     smoothing : int, default=1
-        Judge an epoch by the mean figure of so many, the last of which it is.
-    prior : float, sequence of float or dict, optional
-        easyllp, easyllp-sgd: the known share of the positive class, or of each class, in the order of `classes_` or by class. easyllp then
-        uses the paper's targets; for log loss they are shifted by one constant so that their mean is the prior, without which the
-        loss may have no minimum.
-    bag_weights : str, optional
-        easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO.
-    targets : {"soft", "surrogate", "fresh-surrogate"}, optional
-        easyllp, easyllp-sgd: correct proportions as they are, or a label drawn from them for each row, once or in every epoch.
-    batches : {"rows", "bags"}, optional
-        easyllp: minibatches of rows of all bags, or of whole bags.
-    rebag : int, optional
-        easyllp, where every bag is a row: deal rows anew into bags of this size in every epoch.
-    domain : str, optional
-        easyllp-sgd: where weights are kept: whole, ball:RADIUS or box:BOUND.
-    steps : {"soft", "surrogate", "given"}, optional
-        easyllp-sgd: steps of size 1/√(kt), 1/(k√t) or 1/√t, times `lr`, for bags of k rows; by default the paper's for these targets.
-    iterate : {"last", "average"}, optional
-        easyllp-sgd: which weights it ends with.
-    epsilon : float, optional
-        label-generation: how soft labels are; by default they are whole.
-    distance : {"cross-entropy", "squared"}, optional
-        proportion-matching: what a mean prediction is compared by.
-    ridge : float, optional
-        mean-map, alternating-mean-map: what holds class means together where proportions hardly differ.
-    smoothness : float, optional
-        laplacian-mean-map: how close class means of bags that are alike are held.
-    rounds : int, optional
-        llp-em, alternating-mean-map: the most rounds between labels and model.
+        Smooth the validation metric over the last so many epochs.
+    method_params : dict, optional
+        The parameters of the method by name; unset ones have their defaults. A `prior` is the share of the positive class of two,
+        the share of each class in the order of `classes_`, or a dict of shares by class.
+
+        easyllp:
+
+        - bag_weights (equal, size, noise or variance:RHO with RHO of at least 0): Weights of bags. Unset: `equal`, or `size`
+          with a prior.
+        - batches (rows or bags, by default rows): Minibatches of rows of all bags, or of whole bags.
+        - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the positive
+          class, or of each class. Uses the paper's targets instead of centred ones.
+        - rebag (a whole number of at least 1): With row labels: deal the rows anew into bags of this size in every epoch.
+        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the proportions themselves, or surrogate
+          labels drawn from them once or in every epoch.
+
+        easyllp-sgd:
+
+        - domain (whole, ball:RADIUS or box:BOUND, with a number above 0, by default whole): The convex set that the weights
+          are projected onto.
+        - iterate (last or average, by default last): End with the last weights, or with the mean of all.
+        - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the positive
+          class, or of each class. Unset: pooled from the bags.
+        - steps (soft, surrogate or given): Size of step t for bags of k rows, times the learning rate: 1/√(kt), 1/(k√t) or
+          1/√t. Unset: the paper's for these targets.
+        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the proportions themselves, or a surrogate
+          label drawn from them for each step.
+
+        label-generation:
+
+        - epsilon (a number above 0): Entropy regularisation of the labels. Unset: whole labels.
+
+        proportion-matching:
+
+        - distance (cross-entropy or squared, by default cross-entropy): The distance between mean prediction and proportion.
+
+        llp-em:
+
+        - rounds (a whole number of at least 1, by default 20): Maximum number of rounds.
+
+        mean-map:
+
+        - ridge (a number above 0, by default 1e-09): Ridge penalty of the least squares from bag means to class means.
+
+        laplacian-mean-map:
+
+        - smoothness (a number above 0, by default 1.0): How strongly class means of similar bags are pulled together (γ).
+
+        alternating-mean-map:
+
+        - ridge (a number above 0, by default 1e-09): Ridge penalty of the mean map that it starts from.
+        - rounds (a whole number of at least 1, by default 20): Maximum number of rounds.
+
     image : str or (int, int, int), optional
         For a cnn, the shape of the images that rows are: channels, height and width, such as "1x28x28".
     max_vocabulary : int, default=1000
@@ -108,11 +145,11 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     hash_buckets : int, default=65536
         Buckets for each hashed column.
     random_state : int, RandomState instance or None, default=1
-        The seed of the split, of first weights and of the order of rows.
+        The seed of the split, of initial weights and of the order of rows.
     n_jobs : int, optional
         Threads; by default one a core, and at most 64 or one a core. The model does not depend on it.
     verbose : int, default=0
-        Whether progress is told on stderr.
+        Whether to print progress on stderr.
 
     Attributes
     ----------
@@ -123,11 +160,13 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     prior_ : ndarray of shape (n_classes,)
         The share of each class among the rows that it was trained on.
     history_ : dict
-        The course of the training on all bags: `epoch` and `loss`, a list each.
+        The training log on all bags: `epoch` and `loss`, a list each.
     stopped_because_ : str
         finished, converged or flat.
     optimizer_ : {"L-BFGS", "Adam", "SGD"}
-        What it was trained with. `verbose` tells why, too.
+        The optimizer. `verbose` prints why it was chosen, too.
+    l2_ : float or None
+        The L2 penalty that was given or chosen, or the weight decay of Adam; None for SGD.
     holdout_ : Evaluation or None
         Validation metrics, estimated from the held-out bags. They describe models trained on the other bags, not the final model,
         which is trained on all bags. The held-out bags are split into two to five folds, and each fold
@@ -146,6 +185,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model = LLPClassifier().fit(train.X, proportions, bags=bags)
     >>> round(model.score(test.X, test.y % 2), 2)
     0.88
+    >>> model = LLPClassifier("label-generation", epochs=2, method_params={"epsilon": 0.1})
+    >>> model.fit(train.X, proportions, bags=bags).optimizer_
+    'Adam'
     """
 
     # Bags are asked for wherever metadata is routed.
@@ -170,19 +212,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stop_by: str = "brier",
         patience: int = 10,
         smoothing: int = 1,
-        prior: Any = None,
-        bag_weights: str | None = None,
-        targets: str | None = None,
-        batches: str | None = None,
-        rebag: int | None = None,
-        domain: str | None = None,
-        steps: str | None = None,
-        iterate: str | None = None,
-        epsilon: float | None = None,
-        distance: str | None = None,
-        ridge: float | None = None,
-        smoothness: float | None = None,
-        rounds: int | None = None,
+        method_params: dict[str, Any] | None = None,
         image: str | tuple[int, int, int] | None = None,
         max_vocabulary: int = 1000,
         hash_buckets: int = 65536,
@@ -201,19 +231,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.stop_by = stop_by
         self.patience = patience
         self.smoothing = smoothing
-        self.prior = prior
-        self.bag_weights = bag_weights
-        self.targets = targets
-        self.batches = batches
-        self.rebag = rebag
-        self.domain = domain
-        self.steps = steps
-        self.iterate = iterate
-        self.epsilon = epsilon
-        self.distance = distance
-        self.ridge = ridge
-        self.smoothness = smoothness
-        self.rounds = rounds
+        self.method_params = method_params
         self.image = image
         self.max_vocabulary = max_vocabulary
         self.hash_buckets = hash_buckets
@@ -222,7 +240,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, bags: Any = None) -> LLPClassifier:
-        """Learn from the proportions of bags, or from labels.
+        """Train on the proportions of bags, or on row labels.
 
         Parameters
         ----------
@@ -241,7 +259,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if bags is not None:
             features = self._features(X, reset=True)
             given = from_proportions(y, bags, _n_rows(X))
-            check_prior(self.prior, given)
+            check_prior(self._method().get("prior"), given)
             given, classes = in_class_order(given)
             return self._fit(features, given, classes, None)
         if y is None:
@@ -260,19 +278,19 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given = Bags(rows, counts[:, 1] if len(classes) == 2 else counts, list(range(len(labels))))
         return self._fit(features, given, classes, None)
 
-    def fit_bags(self, X: Any, bags: Any, counts: Any, *, noise: tuple[str, Any] | None = None) -> LLPClassifier:
-        """Learn from a report of counts.
+    def fit_bags(self, X: Any, counts: Any, bags: Any, *, noise: tuple[str, Any] | None = None) -> LLPClassifier:
+        """Train on a report of counts.
 
         Parameters
         ----------
         X : array-like or table of shape (n_rows, n_features)
-        bags : array-like of shape (n_rows,) or (n_rows, n_keys)
-            An id a row; those of several keys are tuples.
         counts : mapping or table
             How many rows of each bag are positive, by bag id: class 1, and all others are class 0. Or how many are in each class, a
             column each, by whose names classes are called. A pandas Series or DataFrame has the ids as its index; a table without such
             an index (Polars, PyArrow, what `pandas.read_csv` gives) has them in the columns that are called as those of `bags` are, or
             else in its first ones.
+        bags : array-like of shape (n_rows,) or (n_rows, n_keys)
+            An id a row; those of several keys are tuples.
         noise : (str, float or array-like), optional
             Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one a bag by its id
             or in the order of `counts`.
@@ -288,18 +306,22 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> X = np.random.default_rng(1).normal(size=(300, 2)).astype(np.float32)
         >>> day = np.arange(300) // 10
         >>> clicks = {d: int((X[day == d, 0] > 0).sum()) for d in range(30)}
-        >>> model = LLPClassifier(l2=0.01).fit_bags(X, day, clicks)
+        >>> model = LLPClassifier(l2=0.01).fit_bags(X, clicks, day)
         >>> model.predict([[2.0, 0.0], [-2.0, 0.0]])
         array([1, 0])
         """
         X = eager(X)
         features = self._features(X, reset=True)
         given = from_report(bags, counts, _n_rows(X))
-        check_prior(self.prior, given)
+        check_prior(self._method().get("prior"), given)
         given, classes = in_class_order(given)
         name = given.columns[0] if given.columns and given.counts.ndim == 1 else None
         positive = name if isinstance(name, str) else None
         return self._fit(features, given, classes, declared_noise(noise, given.names), positive)
+
+    def _method(self) -> dict[str, Any]:
+        """The method's name and parameters."""
+        return method_settings(self.method, self.method_params)
 
     def _fit(
         self,
@@ -314,18 +336,16 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if noise is None:
             _check_classes(given, classes)
         warn_of_scales(features)
-        settings = {name: getattr(self, name) for name in SETTINGS}
-        settings |= {name: whole_number(name, settings[name], 1) for name in COUNTS if settings[name] is not None}
-        settings["seed"] = seed_of(self.random_state)
-        if self.prior is not None:
-            settings["prior"] = np.asarray(prior_of(self.prior, classes), dtype=np.float64).ravel().tolist()
+        method = self._method()
+        if "prior" in method:
+            method["prior"] = prior_of(method["prior"], classes)
         model, outcome = _easyllp.Model.fit(
             features,
             given.of_row,
             counts_of(given),
             noise,
             names_of(classes) if positive is None else counted(positive),
-            settings,
+            fit_config(self, method, seed_of(self.random_state)),
             image_shape(self.image),
             (whole_number("max_vocabulary", self.max_vocabulary, 0), whole_number("hash_buckets", self.hash_buckets, 0)),
             n_threads(self.n_jobs),
@@ -336,7 +356,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
         self.stopped_because_ = told["log"]["stopped"]
         self.optimizer_ = told["optimizer"]
-        evaluation = _evaluation(told["held_out"], classes.tolist() if positive is None else model.classes)
+        self.l2_ = told["l2"]
+        evaluation = _evaluation(told["validation"], classes.tolist() if positive is None else model.classes)
         self.holdout_ = None if evaluation is None else evaluation.judged(told["randomness"], force=False)
         if told["randomness"]["verdict"] != "plausible":
             warnings.warn(self._doubts(told), NotRandomWarning, stacklevel=3)
@@ -352,8 +373,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             if told["assumes_random_bags"]:
                 sentences.append(
-                    f"Method {self.method} assumes random bags, so the model is biased, too: consider method='count-likelihood', "
-                    "for bags made by features that the model sees"
+                    f"Method {self._model.method} assumes random bags, so the model is biased, too: consider "
+                    "method='count-likelihood', for bags made by features that the model sees"
                 )
         return ". ".join(sentences)
 
@@ -507,7 +528,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_of_training_bags(features, given, None, stacklevel=3)
         scores, unfamiliar = self._model.scores(features)
         _warn_of_unfamiliar(unfamiliar)
-        value, *_ = _easyllp.figure("accuracy", scores, self._model.link, given.of_row, counts_of(given))
+        value, *_ = _easyllp.metric("accuracy", scores, self._model.link, given.of_row, counts_of(given))
         return value
 
     def evaluate(
@@ -612,8 +633,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            settings = {name: getattr(self, name) for name in SETTINGS}
-            tags.input_tags.sparse = _easyllp.needs_dense_rows(settings | {"prior": None}) is None
+            method = self._method()
+            method.pop("prior", None)  # which may be by class
+            tags.input_tags.sparse = _easyllp.needs_dense_rows(fit_config(self, method, seed=0)) is None
         except (TypeError, ValueError):  # settings that `fit` refuses
             tags.input_tags.sparse = False
         return tags
@@ -648,5 +670,5 @@ def _n_rows(X: Any) -> int:
 def _evaluation(told: dict[str, Any] | None, classes: list[Any]) -> Evaluation | None:
     if told is None:
         return None
-    figures: dict[str, Estimate] = {name: _estimate(found) for name, found in told["figures"]}
-    return Evaluation(figures, n_bags=told["n_bags"], classes=tuple(classes))
+    metrics: dict[str, Estimate] = {name: _estimate(found) for name, found in told["metrics"]}
+    return Evaluation(metrics, n_bags=told["n_bags"], classes=tuple(classes))

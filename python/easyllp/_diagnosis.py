@@ -59,8 +59,8 @@ class Diagnosis:
 def diagnose(
     y: Any = None,
     bags: Any = None,
-    X: Any = None,
     *,
+    X: Any = None,
     counts: Any = None,
     noise: tuple[str, Any] | None = None,
 ) -> Diagnosis:

@@ -3,7 +3,22 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["soft_targets", "deal", "evaluate", "figure", "diagnose", "address", "dataset", "Model", "methods", "needs_dense_rows"]
+__all__ = [
+    "soft_targets",
+    "deal",
+    "method_in_words",
+    "methods",
+    "needs_dense_rows",
+    "evaluate",
+    "metric",
+    "diagnose",
+    "address",
+    "dataset",
+    "Model",
+    "__version__",
+]
+
+__version__: str
 
 def soft_targets(
     of_row: npt.NDArray[np.uint32],
@@ -24,7 +39,7 @@ def evaluate(
     bootstrap: tuple[int, int] | None,
     with_curves: bool,
 ) -> str: ...
-def figure(
+def metric(
     name: str,
     scores: npt.NDArray[np.float32],
     link_name: str,
@@ -37,8 +52,9 @@ def diagnose(
     noise: tuple[str, list[float]] | None,
     features: Any | None,
 ) -> str: ...
-def methods() -> list[str]: ...
-def needs_dense_rows(settings: dict[str, Any]) -> str | None: ...
+def method_in_words(words: str) -> tuple[str, str]: ...
+def methods() -> str: ...
+def needs_dense_rows(settings: str) -> str | None: ...
 def address(array: npt.NDArray[np.float32]) -> int: ...
 def dataset(name: str) -> tuple[Any, Any, list[str]]: ...
 @final
@@ -50,7 +66,7 @@ class Model:
         counts: npt.NDArray[np.float64],
         noise: tuple[str, list[float]] | None,
         classes: tuple[list[str], str],
-        settings: dict[str, Any],
+        settings: str,
         image: str | None,
         encoding: tuple[int, int],
         n_threads: int | None,
@@ -85,6 +101,8 @@ class Model:
     def name(self) -> str: ...
     @property
     def loss(self) -> str: ...
+    @property
+    def config(self) -> tuple[str, str] | None: ...
     @property
     def settings(self) -> dict[str, str]: ...
     @property

@@ -22,7 +22,7 @@ from easyllp._targets import counts_of
 #: A probability this close to 0 or 1 is taken for it: the logarithm of less would let one row decide.
 _LEAST = 1e-12
 
-#: The figures that have a name, and whether the better one is the higher.
+#: The metrics that have a name, and whether higher is better.
 HIGHER_IS_BETTER = {
     **dict.fromkeys(("brier", "log_loss", "error"), False),
     **dict.fromkeys(("accuracy", "auc", "balanced_accuracy"), True),
@@ -30,7 +30,7 @@ HIGHER_IS_BETTER = {
 
 
 class Estimate(NamedTuple):
-    """A figure of rows that was estimated from bags.
+    """A row-level metric, estimated from bags.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ def _cells(estimate: Estimate) -> tuple[str, str]:
     return (f"{min(max(value, low), high):.4f}*" if outside_range else f"{value:.4f}"), interval
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Mapping[str, Estimate]):
-    """Estimates by name: `evaluation["auc"].value`.
+    """Estimates by name: `evaluation["auc"].value`. Printed it is a table, and `to_frame` gives one of pandas.
 
     Names are log_loss, brier, accuracy, and if no class is empty auc, precision, recall, f1 (for two classes) and
     balanced_accuracy.
@@ -91,13 +91,13 @@ class Evaluation(Mapping[str, Estimate]):
         calibration and lift; numbers as `Estimate`s.
     """
 
-    figures: dict[str, Estimate]
+    metrics: dict[str, Estimate]
     n_bags: int
     level: float = 0.95
-    curves: dict[str, Any] = field(default_factory=dict, repr=False)
+    curves: dict[str, Any] = field(default_factory=dict)
     classes: tuple[Hashable, ...] | None = None
     warning: str | None = None
-    _withheld: Evaluation | None = field(default=None, repr=False, compare=False)
+    _withheld: Evaluation | None = field(default=None, compare=False)
 
     @property
     def is_withheld(self) -> bool:
@@ -111,23 +111,45 @@ class Evaluation(Mapping[str, Estimate]):
     def __getitem__(self, name: str) -> Estimate:
         if self._withheld is not None:
             raise WithheldError(self.warning)
-        return self.figures[name]
+        return self.metrics[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.figures)
+        return iter(self.metrics)
 
     def __len__(self) -> int:
-        return len(self.figures)
+        return len(self.metrics)
 
-    def __str__(self) -> str:
+    def to_frame(self) -> Any:
+        """Give the metrics as a DataFrame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line a metric, under its name, with the columns value, low, high, standard_error and outside_range.
+
+        Examples
+        --------
+        >>> from easyllp import evaluate
+        >>> evaluate([0.9, 0.2, 0.8, 0.1], [1, 0, 1, 0]).to_frame().loc["accuracy", "value"].item()
+        1.0
+        """
+        if self._withheld is not None:
+            raise WithheldError(self.warning)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        return pd.DataFrame.from_dict(self.metrics, orient="index", columns=list(Estimate._fields)).rename_axis("metric")
+
+    def __repr__(self) -> str:
         lines = [] if self.warning is None else [self.warning]
-        if self.figures:
-            width = max(len(name) for name in self.figures)
+        if self.metrics:
+            width = max(len(name) for name in self.metrics)
             lines.append(f"{'':{width}}  from bags  {self.level * 100:g} % interval")
-            for name, estimate in self.figures.items():
+            for name, estimate in self.metrics.items():
                 value, interval = _cells(estimate)
                 lines.append(f"{name.replace('_', ' '):{width}}  {value:>9}  {interval}")
-        if any(estimate.outside_range for estimate in self.figures.values()):
+        if any(estimate.outside_range for estimate in self.metrics.values()):
             lines.append(_ON_ASTERISKS)
         # Of 0 and 1 everyone knows.
         is_named = self.classes is not None and len(self.classes) == 2 and self.classes != (0, 1)
@@ -142,7 +164,7 @@ class Evaluation(Mapping[str, Estimate]):
             return replace(self, warning=_sentence(found["words"]))
         warning = _sentence(f"{found['words']} and are withheld. Use force=True, or force() of this result, to show them")
         biased = replace(self, warning=_sentence(found["words"]))
-        return replace(self, figures={}, curves={}, warning=warning, _withheld=biased)
+        return replace(self, metrics={}, curves={}, warning=warning, _withheld=biased)
 
 
 def _sentence(words: str) -> str:
@@ -215,7 +237,7 @@ def evaluate(
 ) -> Evaluation:
     """Say how good probabilities of rows are, from bags that the model was not trained on.
 
-    Every figure is what row labels would give, up to its interval: unbiased over all ways to deal the rows into bags. So
+    Every metric is what row labels would give, up to its interval: unbiased over all ways to deal the rows into bags. So
     bags must be random: rows grouped regardless of their labels. Where the counts reject that, a `NotRandomWarning` says
     so and the metrics are withheld; see `Evaluation`.
 
@@ -281,7 +303,7 @@ def evaluate(
     )
     found = answer.pop("randomness")
     evaluation = Evaluation(
-        {name: _estimate(found) for name, found in answer.pop("figures")},
+        {name: _estimate(found) for name, found in answer.pop("metrics")},
         n_bags=len(given.names),
         level=level,
         curves=_with_estimates(answer),
@@ -340,7 +362,7 @@ def _with_estimates(part: Any) -> Any:
 def bag_metric(
     name: str, probabilities: Any, y: Any, bags: Any = None, *, classes: Any = None, force: bool = False
 ) -> float:
-    """One figure of rows, from bags alone.
+    """One row-level metric, estimated from bags alone.
 
     A number cannot say that it should not be trusted: bags that do not look random raise a `WithheldError`.
 
@@ -365,8 +387,8 @@ def bag_metric(
 
 
 def estimated(name: str, probabilities: Any, given: Bags) -> float:
-    """One figure of rows, from bags that were looked at before."""
-    value, *_ = _easyllp.figure(name, logits(probabilities, given.n_classes), "logit", given.of_row, counts_of(given))
+    """One row-level metric, from bags that were tested before."""
+    value, *_ = _easyllp.metric(name, logits(probabilities, given.n_classes), "logit", given.of_row, counts_of(given))
     return value
 
 
@@ -401,7 +423,7 @@ def bag_scorer(name: str, *, force: bool = False) -> Any:
     if name not in HIGHER_IS_BETTER:
         bag_metric(name, [0.5, 0.5], [0, 1])  # says which there are
     scorer = make_scorer(
-        _BagFigure(name, force), greater_is_better=HIGHER_IS_BETTER[name], response_method="predict_proba"
+        _BagMetric(name, force), greater_is_better=HIGHER_IS_BETTER[name], response_method="predict_proba"
     )
     import sklearn
 
@@ -415,8 +437,8 @@ def _is_fraction(y: Any) -> bool:
     return bool(y.dtype.kind == "f" and (y != np.round(y)).any())
 
 
-class _BagFigure:
-    """A figure with a name of its own, which can be pickled."""
+class _BagMetric:
+    """A metric with a name of its own, which can be pickled."""
 
     def __init__(self, name: str, force: bool) -> None:
         self.name = name

@@ -9,6 +9,7 @@ import numpy as np
 from easyllp import _easyllp
 from easyllp._classes import from_names
 from easyllp._classifier import LLPClassifier
+from easyllp._settings import keywords
 
 
 def save(model: LLPClassifier, path: str | os.PathLike[str]) -> None:
@@ -38,7 +39,7 @@ def load(path: str | os.PathLike[str]) -> LLPClassifier:
     Returns
     -------
     LLPClassifier
-        Fitted; it has the method, model and loss that it was trained with, and the usual values of all else.
+        Fitted; it has the settings that it was trained with, and defaults for all that a file does not hold, such as `n_jobs`.
 
     Examples
     --------
@@ -55,6 +56,8 @@ def load(path: str | os.PathLike[str]) -> LLPClassifier:
     """
     model = _easyllp.Model.load(os.fspath(path))
     read = LLPClassifier(model.method, model.name, loss=model.loss)
+    if model.config is not None:
+        read.set_params(**keywords(*model.config))
     read._adopt(model, from_names(model.classes, model.class_kind))
     read._is_by_name = model.width is None
     if model.width is None:

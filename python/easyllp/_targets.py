@@ -55,7 +55,7 @@ def soft_targets(
     of = from_proportions(y, bags)
     shares = None if prior is None else [float(share) for share in np.atleast_1d(np.asarray(prior, dtype=float))]
     if shares is not None and bag_weights != "equal":
-        raise ValueError("around a known prior bags weigh by their sizes, without bag_weights")
+        raise ValueError("bag_weights cannot be combined with prior")
     if bag_weights == "noise":
         raise ValueError("bag_weights of noise are for counts with noise, and proportions have none: see LLPClassifier.fit_bags")
     targets = _easyllp.soft_targets(of.of_row, counts_of(of), None, shares, bag_weights)

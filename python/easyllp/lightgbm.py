@@ -65,7 +65,7 @@ def objective(targets: Any = None) -> Objective:
 
 
 class Metric(BagMetric):
-    """A figure of held-out bags in the forms that LightGBM calls."""
+    """A metric of held-out bags in the forms that LightGBM calls."""
 
     def __call__(self, first: Any, second: Any) -> tuple[str, float, bool]:
         scores = first if hasattr(second, "get_label") else second

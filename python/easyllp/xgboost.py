@@ -92,7 +92,7 @@ def parameters(targets: Any) -> dict[str, Any]:
 
 
 class Metric(BagMetric):
-    """A figure of held-out bags in the forms that XGBoost calls."""
+    """A metric of held-out bags in the forms that XGBoost calls."""
 
     def __call__(self, first: Any, second: Any) -> Any:
         if hasattr(second, "get_label"):

@@ -39,7 +39,7 @@ warnings.simplefilter("ignore", NotRandomWarning)  # diagnose says the same
 found = {}
 for name, (bags, proportions) in makings.items():
     print(f"bags made {name}")
-    print(diagnose(proportions, bags, features))
+    print(diagnose(proportions, bags, X=features))
     kept = np.isin(bags, np.unique(bags)[::5])
     model = LLPClassifier().fit(features[~kept], proportions[~kept], bags=bags[~kept])
     estimates = evaluate(model.predict_proba(features[kept]), proportions[kept], bags[kept])

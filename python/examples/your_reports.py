@@ -47,7 +47,7 @@ print(diagnose(bags=ids, counts=report, noise=noise, X=features), "\n")
 # The last six days judge a model of the days before.
 late = (log["day"] >= "2026-01-25").to_numpy()
 early_report, late_report = report.loc[:"2026-01-24"], report.loc["2026-01-25":]
-model = LLPClassifier(bag_weights="noise").fit_bags(features[~late], ids[~late], early_report, noise=noise)
+model = LLPClassifier(method_params={"bag_weights": "noise"}).fit_bags(features[~late], early_report, ids[~late], noise=noise)
 probabilities = model.predict_proba(features[late])
 found = evaluate(probabilities, bags=ids[late], counts=late_report, noise=noise, curves=True)
 print(found)

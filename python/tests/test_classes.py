@@ -27,10 +27,10 @@ def levels():
 
 def test_a_report_in_another_order_is_the_same_report(levels):
     X, y, bags, counts, _ = levels
-    model = LLPClassifier(l2=0.01).fit_bags(X, bags, counts)
+    model = LLPClassifier(l2=0.01).fit_bags(X, counts, bags)
     assert model.classes_.tolist() == model._model.classes == ["few", "many", "none"]
     assert model.score(X, y) > 0.9
-    other = LLPClassifier(l2=0.01).fit_bags(X, bags, counts[["many", "none", "few"]])
+    other = LLPClassifier(l2=0.01).fit_bags(X, counts[["many", "none", "few"]], bags)
     assert other._model.to_bytes() == model._model.to_bytes()
     np.testing.assert_allclose(model.prior_, [(y == name).mean() for name in model.classes_])
     assert model.holdout_["accuracy"].value > 0.85 and model.holdout_.classes == ("few", "many", "none")
@@ -38,7 +38,7 @@ def test_a_report_in_another_order_is_the_same_report(levels):
 
 def test_probabilities_and_counts_are_matched_by_name(levels):
     X, y, bags, counts, proportions = levels
-    model = LLPClassifier(l2=0.01).fit_bags(X, bags, counts)
+    model = LLPClassifier(l2=0.01).fit_bags(X, counts, bags)
     p = model.predict_proba(X)
     expected = evaluate(p, bags=bags, counts=counts[["few", "many", "none"]])
     assert expected["accuracy"].value > 0.85 and expected.classes == ("few", "many", "none")
@@ -83,19 +83,24 @@ def test_a_wrapped_classifier_has_the_names(levels):
 
 def test_a_prior_goes_by_class(levels):
     X, _, bags, counts, _ = levels
-    by_name = LLPClassifier(l2=0.01, prior={"none": 0.36, "few": 0.31, "many": 0.33}).fit_bags(X, bags, counts)
+    with_prior = lambda prior: LLPClassifier(l2=0.01, method_params={"prior": prior})
+    by_name = with_prior({"none": 0.36, "few": 0.31, "many": 0.33}).fit_bags(X, counts, bags)
     in_order = counts[["few", "many", "none"]]
-    assert LLPClassifier(l2=0.01, prior=[0.31, 0.33, 0.36]).fit_bags(X, bags, in_order)._model.to_bytes() == by_name._model.to_bytes()
+    assert with_prior([0.31, 0.33, 0.36]).fit_bags(X, in_order, bags)._model.to_bytes() == by_name._model.to_bytes()
+    in_words = LLPClassifier("easyllp:prior=[0.31,0.33,0.36]", l2=0.01)
+    assert in_words.fit_bags(X, in_order, bags)._model.to_bytes() == by_name._model.to_bytes()
     with pytest.raises(ValueError, match="give the prior as a dict by class"):
-        LLPClassifier(l2=0.01, prior=[0.36, 0.31, 0.33]).fit_bags(X, bags, counts)
+        in_words.fit_bags(X, counts, bags)
+    with pytest.raises(ValueError, match="give the prior as a dict by class"):
+        with_prior([0.36, 0.31, 0.33]).fit_bags(X, counts, bags)
     with pytest.raises(ValueError, match="prior has shares of 'a', 'b', but the classes are"):
-        LLPClassifier(l2=0.01, prior={"a": 0.5, "b": 0.5}).fit_bags(X, bags, counts)
+        with_prior({"a": 0.5, "b": 0.5}).fit_bags(X, counts, bags)
 
 
 def test_one_count_is_of_the_class_that_it_names(levels):
     X, y, bags, counts, _ = levels
     few = counts["few"]
-    model = LLPClassifier(l2=0.01).fit_bags(X, bags, few)
+    model = LLPClassifier(l2=0.01).fit_bags(X, few, bags)
     assert model.classes_.tolist() == [0, 1] and model._model.classes == ["not few", "few"]
     assert str(model.holdout_).endswith("The positive class is 'few'.")
     p = model.predict_proba(X)
@@ -115,14 +120,14 @@ def test_names_that_no_file_can_hold_are_refused(levels, columns):
     both = pd.DataFrame({0: counts["few"], 1: 5 - counts["few"]})
     both.columns = pd.Index(columns, tupleize_cols=False, dtype=object)
     with pytest.raises(ValueError, match="must all be text, whole numbers, numbers or truth values"):
-        LLPClassifier().fit_bags(X, bags, both)
+        LLPClassifier().fit_bags(X, both, bags)
 
 
 def test_onnx_has_the_order_of_predict_proba(levels):
     onnxruntime = pytest.importorskip("onnxruntime")
     X, y, bags, counts, _ = levels
     for report, labels in ((counts, y), (counts["few"], np.where(y == "few", "few", "not few"))):
-        model = LLPClassifier(l2=0.01).fit_bags(X, bags, report)
+        model = LLPClassifier(l2=0.01).fit_bags(X, report, bags)
         session = onnxruntime.InferenceSession(model.to_onnx(), providers=["CPUExecutionProvider"])
         label, probabilities, _ = session.run(None, {"x": X})
         np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_intervals_from_bags_cover_the_truth():
 
 
 def test_intervals_of_rows_have_no_width_where_labels_are_known():
-    # The rows are all there is, and each is known: no figure is a matter of chance.
+    # The rows are all there is, and each is known: no metric is a matter of chance.
     labels, p = scored(2)
     for classes in (2, 3):
         y = labels if classes == 2 else np.eye(3)[labels + (p < 0.2) * (1 - labels) * 2]
@@ -124,7 +125,24 @@ def test_an_evaluation_can_be_read():
     assert str(evaluate(p, labels)["auc"]).count("to") == 1
 
 
-def test_certain_predictions_do_not_make_a_figure_infinite():
+def test_an_evaluation_is_a_table():
+    pytest.importorskip("pandas")
+    labels, p = scored(3)
+    found = evaluate(p, labels)
+    assert repr(found) == str(found)
+    frame = found.to_frame()
+    assert frame.index.tolist() == list(found) and frame.index.name == "metric"
+    assert frame.columns.tolist() == ["value", "low", "high", "standard_error", "outside_range"]
+    assert frame.loc["auc"].tolist() == list(found["auc"])
+
+
+def test_a_frame_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_frame needs pandas"):
+        evaluate([0.9, 0.2], [1, 0]).to_frame()
+
+
+def test_certain_predictions_do_not_make_a_metric_infinite():
     assert np.isfinite(bag_metric("log_loss", [0.0, 1.0, 1.0], [0, 1, 0]))
 
 
@@ -134,12 +152,12 @@ def test_bags_that_go_with_the_label_are_told():
     labels = (rng.random(3000) < 0.2 + 0.4 * (region % 2)).astype(int)
     proportions = np.array([labels[region == r].mean() for r in range(60)])[region]
     X = np.stack([rng.normal(size=3000), region + rng.normal(size=3000)], axis=1)
-    found = diagnose(proportions, region, X)
+    found = diagnose(proportions, region, X=X)
     assert found.verdict == "not_random" and found.ratio > 2 and found.p_value < 0.01
     assert [uneven["column"] for uneven in found.uneven] == [1]
     assert "do not look random" in str(found) and found.prior[1].low < labels.mean() < found.prior[1].high
     bags, proportions = make_bags(labels, size=50)
-    found = diagnose(proportions, bags, X)
+    found = diagnose(proportions, bags, X=X)
     assert found.verdict == "plausible" and found.uneven == []
     assert found.equivalent_rows < 3000
 

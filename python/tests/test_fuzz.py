@@ -31,7 +31,7 @@ values = st.one_of(
         st.lists(st.sampled_from([0, 1, 0.5, -1, "a", None]), max_size=12),
     ),
     bags=st.one_of(st.none(), st.lists(values, max_size=12), st.lists(st.integers(0, 3), max_size=12)),
-    method=st.sampled_from(easyllp._easyllp.methods()),
+    method=st.sampled_from([method.name for method in easyllp.methods()]),
     model=st.sampled_from(["linear", "mlp:3", "embedding:2,mlp:2", "cnn:fc3 relu"]),
     holdout=st.sampled_from([0, 0.2, 0.5]),
     l2=st.sampled_from([None, 0.1, "auto"]),
@@ -73,10 +73,10 @@ def reported(estimator, X, bags, counts, form, noise):
         shares = (counts.T / np.bincount(bags)).T
         return estimator.fit(X, shares[bags], bags=bags)
     if form == "mapping":
-        return estimator.fit_bags(X, bags, dict(enumerate(counts.tolist())), noise=noise)
+        return estimator.fit_bags(X, dict(enumerate(counts.tolist())), bags, noise=noise)
     pd = pytest.importorskip("pandas")
     report = pd.DataFrame(counts).add_prefix("class ")
-    return estimator.fit_bags(X, bags, report, noise=noise)
+    return estimator.fit_bags(X, report, bags, noise=noise)
 
 
 def test_most_of_what_goes_together_is_learnt_from():
@@ -88,7 +88,7 @@ def test_most_of_what_goes_together_is_learnt_from():
         rows=st.sampled_from(["C", "float64, F", "sparse", "table"]),
         report=st.sampled_from(["proportions", "mapping", "table"]),
         noise=st.sampled_from([None, None, ("laplace", 0.5), ("gaussian", 1.0)]),
-        method=st.sampled_from(easyllp._easyllp.methods()),
+        method=st.sampled_from([method.name for method in easyllp.methods()]),
         is_linear=st.booleans(),
         holdout=st.sampled_from([0, 0, 0.5]),
     )

@@ -62,7 +62,7 @@ def test_numbers_lie_anywhere(task):
     pd = pytest.importorskip("pandas")
     X, y = task
     bags, proportions = make_bags(y, size=4)
-    assert diagnose(proportions, bags, unaligned(X)) == diagnose(proportions, bags, X)
+    assert diagnose(proportions, bags, X=unaligned(X)) == diagnose(proportions, bags, X=X)
     one = pd.DataFrame({"a": X[:, 0].astype(np.float64)})
     model = LLPClassifier(l2=0.1).fit(one, y)
     with pytest.warns(UserWarning, match="does not have valid feature names"):

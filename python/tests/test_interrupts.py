@@ -38,7 +38,7 @@ FITS = {
     """,
     "rounds": """
         bags, proportions = make_bags(X[:, :10].argmax(axis=1), size=4)
-        LLPClassifier("llp-em", l2=1e-6, holdout=0, rounds=1000).fit(X, proportions, bags=bags)
+        LLPClassifier("llp-em", l2=1e-6, holdout=0, method_params={"rounds": 1000}).fit(X, proportions, bags=bags)
     """,
     "line after line": """
         LLPClassifier(epochs=10**7, holdout=0, verbose=1).fit(X[:64], X[:64, 0] > 0)

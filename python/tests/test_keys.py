@@ -51,6 +51,6 @@ def test_whole_numbers_match_whatever_their_type_is(task):
     X, _ = task
     ids = np.arange(len(X)) // 20
     report = {float(bag): 10 + bag % 3 for bag in range(20)}
-    model = LLPClassifier(l2=0.1, holdout=0).fit_bags(X, ids, report)
-    same = LLPClassifier(l2=0.1, holdout=0).fit_bags(X, ids.astype(float), {int(bag): count for bag, count in report.items()})
+    model = LLPClassifier(l2=0.1, holdout=0).fit_bags(X, report, ids)
+    same = LLPClassifier(l2=0.1, holdout=0).fit_bags(X, {int(bag): count for bag, count in report.items()}, ids.astype(float))
     np.testing.assert_array_equal(model.coef_, same.coef_)

@@ -49,16 +49,17 @@ def write_csv(path, columns):
 
 
 def predicted(folder, rows):
-    """Probabilities (rows × classes) and classes, where they are written, as the program says them."""
+    """Probabilities (rows × classes) and classes, as the program writes them."""
     easyllp(folder, "predict", "--model", "model", "--rows", rows, "--out", "scores.csv")
     with open(folder / "scores.csv", newline="") as file:
         lines = list(csv.DictReader(file))
-    if "score" in lines[0]:
-        positive = np.array([float(line["score"]) for line in lines])
-        return np.stack([1 - positive, positive], 1), None
-    names = [name for name in lines[0] if name.startswith("score_")]
+    classes = [line["predicted_class"] for line in lines]
+    if "probability" in lines[0]:
+        positive = np.array([float(line["probability"]) for line in lines])
+        return np.stack([1 - positive, positive], 1), classes
+    names = [name for name in lines[0] if name.startswith("probability_")]
     probabilities = np.array([[float(line[name]) for name in names] for line in lines])
-    return probabilities, [line["class"] for line in lines]
+    return probabilities, classes
 
 
 class Exported:
@@ -101,8 +102,7 @@ def assert_same(exported, folder, rows, columns):
     assert clear.any()
     likeliest = np.array(exported.classes)[expected.argmax(1)]
     assert (label[clear] == likeliest[clear]).all()
-    if classes is not None:
-        assert (label[clear] == np.array(classes)[clear]).all()
+    assert (label[clear] == np.array(classes)[clear]).all()
 
 
 def table(n_rows, seed, cities):
@@ -136,7 +136,7 @@ def train(folder, columns, labels, n_classes, *options):
     write_csv(folder / "train.csv", {**columns, "y": labels})
     positive = ["--positive", "yes"] if n_classes == 2 else []
     easyllp(
-        folder, "train", "--rows", "train.csv", "--label", "y", *positive, "--method", "event",
+        folder, "train", "--rows", "train.csv", "--label", "y", *positive, "--method", "supervised",
         "--out", "model", *options,
     )  # fmt: skip
 
@@ -257,7 +257,7 @@ def test_images(tmp_path, layers, shape, n_classes, loss):
     images = images.reshape(240, -1)
     write_images(tmp_path, images, [f"kind {label}" for label in labels])
     easyllp(
-        tmp_path, "train", "--rows", "images.parquet", "--label", "y", "--method", "event", "--out", "model",
+        tmp_path, "train", "--rows", "images.parquet", "--label", "y", "--method", "supervised", "--out", "model",
         "--model", f"cnn:{layers}", "--image", "x".join(map(str, shape)), "--loss", loss, *BY_MINIBATCHES,
     )  # fmt: skip
     exported = Exported(tmp_path)
@@ -276,7 +276,7 @@ def test_lists_among_other_columns(tmp_path):
     rows.write_parquet(tmp_path / "rows.parquet")
     columns["b list"] = lists
     easyllp(
-        tmp_path, "train", "--rows", "rows.parquet", "--label", "y", "--method", "event", "--out", "model", *BY_OPTIMUM
+        tmp_path, "train", "--rows", "rows.parquet", "--label", "y", "--method", "supervised", "--out", "model", *BY_OPTIMUM
     )
     assert_same(Exported(tmp_path), tmp_path, "rows.parquet", columns)
 

@@ -48,19 +48,23 @@ def reports(tmp_path_factory):
         {"l2": 0.05, "holdout": 0.0},
         {"method": "count-likelihood", "epochs": 4, "lr": 0.01},
         {"model": "embedding:4,mlp:8", "epochs": 3, "loss": "squared", "seed": 7},
-        {"method": "easyllp-sgd", "domain": "ball:5", "prior": 0.5},
-        {"method": "mean-map", "ridge": 0.01},
+        {"method": "easyllp-sgd:domain=ball:5,prior=0.5"},
+        {"method": "mean-map", "method_params": {"ridge": 0.01}},
     ],
     ids=lambda settings: " ".join(f"{name} {value}" for name, value in settings.items()) or "usual",
 )
 def test_the_same_settings_give_the_same_bytes(program, reports, tmp_path, settings):
     folder, rows, counts, _ = reports
-    words = [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)]
+    theirs = dict(settings)
+    if "method_params" in theirs:
+        parameters = ",".join(f"{name}={value}" for name, value in theirs.pop("method_params").items())
+        theirs["method"] = f"{theirs['method']}:{parameters}"
+    words = [word for name, value in theirs.items() for word in (f"--{name.replace('_', '-')}", value)]
     data = ("--rows", folder / "rows.csv", "--reports", folder / "reports.csv", "--key", "day", "--count", "clicks")
     run(program, "train", *data, *words, "--out", tmp_path / "theirs")
     here = dict(settings)
     here["random_state"] = here.pop("seed", 1)
-    model = LLPClassifier(**here).fit_bags(rows.drop(columns="day"), rows["day"], counts)
+    model = LLPClassifier(**here).fit_bags(rows.drop(columns="day"), counts, rows["day"])
     model.save(tmp_path / "ours")
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
@@ -71,7 +75,7 @@ def test_several_classes_give_the_same_bytes(program, reports, tmp_path):
     some.to_csv(tmp_path / "reports.csv")
     data = ("--rows", folder / "rows.csv", "--reports", tmp_path / "reports.csv", "--key", "day", "--count", "none,few,many")
     run(program, "train", *data, "--out", tmp_path / "theirs")
-    LLPClassifier().fit_bags(rows.drop(columns="day"), rows["day"], some).save(tmp_path / "ours")
+    LLPClassifier().fit_bags(rows.drop(columns="day"), some, rows["day"]).save(tmp_path / "ours")
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
@@ -87,17 +91,17 @@ def test_images_give_the_same_bytes(program, reports, tmp_path):
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
     data = ("--rows", tmp_path / "rows.parquet", "--reports", folder / "reports.csv", "--key", "day", "--count", "clicks")
     run(program, "train", *data, *words, "--out", tmp_path / "theirs")
-    LLPClassifier(**settings).fit_bags(images.select(["pixels"]), rows["day"], counts).save(tmp_path / "ours")
+    LLPClassifier(**settings).fit_bags(images.select(["pixels"]), counts, rows["day"]).save(tmp_path / "ours")
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
 def test_a_model_of_one_predicts_in_the_other(program, reports, tmp_path):
     folder, rows, counts, y = reports
     features = rows.drop(columns="day")
-    model = LLPClassifier(model="embedding:4,mlp:8", epochs=5).fit_bags(features, rows["day"], counts)
+    model = LLPClassifier(model="embedding:4,mlp:8", epochs=5).fit_bags(features, counts, rows["day"])
     model.save(tmp_path / "ours")
     run(program, "predict", "--model", tmp_path / "ours", "--rows", folder / "rows.csv", "--out", tmp_path / "scores.csv")
-    scores = pd.read_csv(tmp_path / "scores.csv")["score"]
+    scores = pd.read_csv(tmp_path / "scores.csv")["probability"]
     np.testing.assert_allclose(scores, model.predict_proba(features)[:, 1], rtol=1e-12)
 
     data = ("--rows", folder / "rows.csv", "--reports", folder / "reports.csv", "--key", "day", "--count", "clicks")
@@ -106,7 +110,7 @@ def test_a_model_of_one_predicts_in_the_other(program, reports, tmp_path):
     assert loaded.classes_.tolist() == [0, 1] and loaded.method == "easyllp"
     assert loaded.score(features, y) > 0.85
     run(program, "predict", "--model", tmp_path / "theirs", "--rows", folder / "rows.csv", "--out", tmp_path / "scores.csv")
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "scores.csv")["score"], loaded.predict_proba(features)[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "scores.csv")["probability"], loaded.predict_proba(features)[:, 1], rtol=1e-12)
 
 
 def test_a_model_of_arrays_is_shown_and_predicts_lists(program, task, tmp_path):
@@ -120,7 +124,7 @@ def test_a_model_of_arrays_is_shown_and_predicts_lists(program, task, tmp_path):
     lists = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), 3)
     pa.parquet.write_table(pa.table({"x": lists}), tmp_path / "rows.parquet")
     run(program, "predict", "--model", tmp_path / "model", "--rows", tmp_path / "rows.parquet", "--out", tmp_path / "scores.csv")
-    np.testing.assert_allclose(pd.read_csv(tmp_path / "scores.csv")["score"], model.predict_proba(X)[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "scores.csv")["probability"], model.predict_proba(X)[:, 1], rtol=1e-12)
 
 
 def test_rows_are_dealt_as_the_program_deals_them(program, task, tmp_path):

@@ -33,6 +33,8 @@ def test_metrics_are_withheld_and_cannot_be_taken_for_numbers(by_region):
     assert found.is_withheld and len(found) == 0 and found.curves == {} and found.get("auc") is None
     with pytest.raises(WithheldError, match="do not look random"):
         found["auc"]
+    with pytest.raises(WithheldError, match="do not look random"):
+        found.to_frame()
     assert "withheld" in repr(found) and str(found).startswith("The bags do not look random")
     assert found.force()["auc"].value > 0.5 and not found.force().is_withheld
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
@@ -54,7 +56,7 @@ def test_fit_warns_and_withholds_what_it_chose_by(by_region):
     assert model.holdout_.is_withheld and "brier" in model.holdout_.force()
     counts = {r: int(labels[region == r].sum()) for r in range(60)}
     with pytest.warns(NotRandomWarning, match="do not look random") as said:
-        model = LLPClassifier("count-likelihood", epochs=2, holdout=0).fit_bags(X, region, counts)
+        model = LLPClassifier("count-likelihood", epochs=2, holdout=0).fit_bags(X, counts, region)
     assert "assumes" not in str(said[0].message) and model.holdout_ is None
     with pytest.raises(WithheldError, match="do not look random"):
         model.score(X, proportions, bags=region)
@@ -97,10 +99,10 @@ def test_boosting_metrics_are_withheld(by_region, module):
 
 
 def test_what_cannot_be_true_is_marked():
-    figures = {"auc": Estimate(1.013, 0.95, 1.0, 0.03, True), "f1": Estimate(2.6, 1.0, 1.0, 0.1, True)}
-    text = str(Evaluation(figures, n_bags=4))
+    metrics = {"auc": Estimate(1.013, 0.95, 1.0, 0.03, True), "f1": Estimate(2.6, 1.0, 1.0, 0.1, True)}
+    text = str(Evaluation(metrics, n_bags=4))
     assert "1.0000*" in text and "outside its range" in text and "1.013" not in text and "2.6" not in text
-    assert str(figures["auc"]) == "1.0000* (0.9500 to 1.0000)"
+    assert str(metrics["auc"]) == "1.0000* (0.9500 to 1.0000)"
     # Random bags that are few enough lead to it: nothing in these estimates is known to lie in its range.
     rng = np.random.default_rng(2)
     seen = []

@@ -24,7 +24,7 @@ def clicks(task):
 
 def test_a_flat_table_has_its_ids_in_columns(clicks):
     X, bags, flat = clicks
-    expected = LLPClassifier(l2=0.1).fit_bags(X, bags, flat.set_index("bag")["clicks"])
+    expected = LLPClassifier(l2=0.1).fit_bags(X, flat.set_index("bag")["clicks"], bags)
     named = pd.Series(bags, name="bag")
     # By the name of the column, wherever it stands; or the first column, if lines are no ids.
     for ids, report in (
@@ -36,21 +36,21 @@ def test_a_flat_table_has_its_ids_in_columns(clicks):
         (pd.DataFrame({"bag": bags}), flat),
         (bags[:, None], flat.set_index("bag")),
     ):
-        model = LLPClassifier(l2=0.1).fit_bags(X, ids, report)
+        model = LLPClassifier(l2=0.1).fit_bags(X, report, ids)
         assert model._model.to_bytes() == expected._model.to_bytes()
     # Without a name, 0 to 99 may be the lines or the column.
     with pytest.raises(ValueError, match=r"its line numbers or its column 'bag'.*set_index\('bag'\)"):
-        LLPClassifier(l2=0.1).fit_bags(X, bags, flat)
+        LLPClassifier(l2=0.1).fit_bags(X, flat, bags)
     # Lines are ids where no column can be.
     both = pd.DataFrame({"hit": flat["clicks"], "miss": 4 - flat["clicks"]})
-    assert LLPClassifier(l2=0.1).fit_bags(X, bags, both).classes_.tolist() == ["hit", "miss"]
+    assert LLPClassifier(l2=0.1).fit_bags(X, both, bags).classes_.tolist() == ["hit", "miss"]
 
 
 @pytest.mark.parametrize("noise", [None, ("laplace", 1.0)])
 def test_a_column_of_sizes_is_no_class(clicks, noise):
     X, bags, flat = clicks
     with pytest.raises(ValueError, match="column 'size' of the report is the number of rows of every bag"):
-        LLPClassifier(l2=0.1).fit_bags(X, pd.Series(bags, name="bag"), flat.assign(size=4), noise=noise)
+        LLPClassifier(l2=0.1).fit_bags(X, flat.assign(size=4), pd.Series(bags, name="bag"), noise=noise)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -60,9 +60,9 @@ def test_a_flat_table_of_two_keys(clicks, library):
     columns = {"day": [bag % 7 for bag in range(100)], "batch": [f"b{bag // 7}" for bag in range(100)], "clicks": flat["clicks"].tolist()}
     report = (tables.table if library == "pyarrow" else tables.DataFrame)(columns)
     keys = pd.DataFrame({"day": bags % 7, "batch": [f"b{bag // 7}" for bag in bags]})
-    expected = LLPClassifier(l2=0.1).fit_bags(X, bags, flat.set_index("bag")["clicks"])
+    expected = LLPClassifier(l2=0.1).fit_bags(X, flat.set_index("bag")["clicks"], bags)
     for ids in (keys, list(zip(keys["day"], keys["batch"], strict=True)), keys.rename(columns={"day": "d", "batch": "e"})):
-        assert LLPClassifier(l2=0.1).fit_bags(X, ids, report)._model.to_bytes() == expected._model.to_bytes()
+        assert LLPClassifier(l2=0.1).fit_bags(X, report, ids)._model.to_bytes() == expected._model.to_bytes()
     with pytest.raises(ValueError, match="bag 0 is reported twice, by its column 'day'"):
         from_report(keys["day"], report)
 
@@ -97,7 +97,7 @@ def test_a_day_is_a_day(task):
     np.testing.assert_array_equal(two.of_row, expected.of_row)
     # Scales of noise have ids, too.
     noise = ("laplace", dict.fromkeys(plain, 1.0))
-    LLPClassifier(l2=0.1).fit_bags(X, days, reports[1], noise=noise)
+    LLPClassifier(l2=0.1).fit_bags(X, reports[1], days, noise=noise)
     with pytest.raises(ValueError, match="row index 3 has no bag id"):
         from_report([*days[:3], np.datetime64("NaT")], reports[0])
 
@@ -107,8 +107,8 @@ def test_lazy_frames_are_collected(clicks):
     X, bags, flat = clicks
     rows = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
     report, ids = pl.from_pandas(flat), pl.DataFrame({"bag": bags})
-    expected = LLPClassifier(l2=0.1).fit_bags(rows, ids, report)
-    model = LLPClassifier(l2=0.1).fit_bags(rows.lazy(), ids.lazy(), report.lazy())
+    expected = LLPClassifier(l2=0.1).fit_bags(rows, report, ids)
+    model = LLPClassifier(l2=0.1).fit_bags(rows.lazy(), report.lazy(), ids.lazy())
     assert model._model.to_bytes() == expected._model.to_bytes()
     p = expected.predict_proba(rows)
     np.testing.assert_array_equal(model.predict_proba(rows.lazy()), p)

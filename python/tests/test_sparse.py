@@ -39,7 +39,7 @@ def test_all_forms_give_the_dense_model(task, form, index):
     np.testing.assert_allclose(sparse.decision_function(given), dense.decision_function(X.toarray()), rtol=0, atol=1e-4)
     np.testing.assert_allclose(sparse.predict_proba(given), sparse.predict_proba(X.toarray()), rtol=0, atol=1e-6)
     report = {bag: int(y[bags == bag].sum()) for bag in np.unique(bags)}
-    np.testing.assert_allclose(LLPClassifier(l2=0.01).fit_bags(given, bags, report).coef_, sparse.coef_, **CLOSE)
+    np.testing.assert_allclose(LLPClassifier(l2=0.01).fit_bags(given, report, bags).coef_, sparse.coef_, **CLOSE)
 
 
 def test_order_and_duplicates_do_not_matter(task):

@@ -12,6 +12,7 @@ use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::show::ShowArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::tune::TuneArgs;
+use crate::messages::Verbosity;
 use clap::{Parser, Subcommand};
 use easyllp::Vectors;
 use std::sync::LazyLock;
@@ -19,12 +20,34 @@ use std::sync::LazyLock;
 /// Learn a model of individual rows when only aggregate labels are known.
 ///
 /// Rows come in bags, and each bag reports how many of its rows are positive. easyllp trains a model that scores single
-/// rows from those counts, and says how good it is without one row label.
+/// rows from those counts, and estimates how good it is without row labels.
 #[derive(Debug, Parser)]
 #[command(name = "easyllp", version, long_version = version(), max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    /// Print no progress and no notes; warnings and errors stay
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
+    quiet: bool,
+
+    /// Print settings and stages of training, too
+    #[arg(long, short, global = true, help_heading = GLOBAL)]
+    verbose: bool,
+}
+
+/// The heading of options that all commands have.
+const GLOBAL: &str = "Global options";
+
+impl Args {
+    /// Which messages are printed.
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        }
+    }
 }
 
 /// The version, with what the last digits of results depend on.
@@ -41,18 +64,18 @@ fn version() -> &'static str {
 pub(crate) enum Command {
     Demo(DemoArgs),
     Bag(BagArgs),
-    Inspect(InspectArgs),
+    Inspect(Box<InspectArgs>),
     // Labels of rows stand in for reports.
     #[command(
-        mut_arg("reports", |arg| arg.required(false).required_unless_present("label")),
-        mut_arg("key", |arg| arg.required(false).required_unless_present("label")),
-        mut_arg("count", |arg| arg.required(false).required_unless_present("label"))
+        mut_arg("reports", |arg| arg.required_unless_present("label")),
+        mut_arg("key", |arg| arg.required_unless_present("label")),
+        mut_arg("count", |arg| arg.required_unless_present("label"))
     )]
     Train(Box<TrainArgs>),
     Tune(Box<TuneArgs>),
     Methods(MethodsArgs),
     Predict(PredictArgs),
-    Evaluate(EvaluateArgs),
+    Evaluate(Box<EvaluateArgs>),
     Show(ShowArgs),
     Export(ExportArgs),
     Datasets(DatasetsArgs),

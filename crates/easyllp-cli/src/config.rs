@@ -1,94 +1,167 @@
-//! `--config FILE`: options of `train` out of a TOML file, under their names on the command line, which wins.
+//! `--config FILE`: settings in TOML. The `[data]` table says what to read, the other keys are those of
+//! [`FitConfig`] and of the commands. Every command reads the keys that it has options for, and the command line overrides them.
 
+use crate::data::DataConfig;
+use crate::method::MethodSetting;
 use crate::output::misuse;
 use anyhow::{Context, Result};
-use clap::CommandFactory;
-use std::ffi::OsString;
-use std::path::Path;
-use toml::Value;
+use easyllp::fit::{OptimizerConfig, ValidationConfig};
+use easyllp::{CountOrder, FitConfig, ImageShape, LossName, ModelSpec};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
-/// The arguments, with those of a `--config` file added where the command line does not say otherwise.
-pub(crate) fn with_config(mut arguments: Vec<OsString>) -> Result<Vec<OsString>> {
-    let is_train = arguments.get(1).is_some_and(|command| command == "train");
-    let Some(path) = config_path(&arguments).filter(|_| is_train) else { return Ok(arguments) };
-    let path = Path::new(&path);
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-        anyhow::anyhow!("{}, line {line}: {}", path.display(), error.message().replace('\n', " "))
-    })?;
-    let command = crate::args::Args::command();
-    let train = command.find_subcommand("train").expect("the command of this option");
-    for (key, value) in &table {
-        let name = key.replace('_', "-");
-        let is_option = |argument: &clap::Arg| argument.get_long() == Some(name.as_str());
-        if name == "config" || !train.get_arguments().any(is_option) {
-            return Err(misuse(&format!("{} sets `{key}`, which is no option of train", path.display())));
-        }
-        if !is_given(&arguments, &name) {
-            add(&mut arguments, &name, value).with_context(|| {
-                format!("{} sets `{key}` to something that is no option's value", path.display())
-            })?;
-        }
-    }
-    Ok(arguments)
+/// The settings of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ConfigFile {
+    /// The model file to write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) out: Option<PathBuf>,
+    #[serde(with = "words", skip_serializing_if = "Option::is_none")]
+    pub(crate) image: Option<ImageShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) positive: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) force: bool,
+    pub(crate) model: ModelSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) loss: Option<LossName>,
+    pub(crate) seed: u64,
+    pub(crate) method: MethodSetting,
+    pub(crate) optimizer: OptimizerConfig,
+    pub(crate) validation: ValidationConfig,
+    pub(crate) data: DataConfig,
 }
 
-fn config_path(arguments: &[OsString]) -> Option<OsString> {
-    let place = arguments.iter().position(|argument| argument.to_string_lossy().starts_with("--config"))?;
-    let argument = arguments[place].to_string_lossy();
-    match argument.strip_prefix("--config=") {
-        Some(path) => Some(path.into()),
-        None if argument == "--config" => arguments.get(place + 1).cloned(),
-        None => None,
+impl Default for ConfigFile {
+    fn default() -> Self {
+        let FitConfig { method: _, model, loss, optimizer, validation, seed } = FitConfig::default();
+        Self {
+            out: None,
+            image: None,
+            label: None,
+            positive: Vec::new(),
+            threads: None,
+            force: false,
+            model,
+            loss,
+            seed,
+            method: MethodSetting::default(),
+            optimizer,
+            validation,
+            data: DataConfig::default(),
+        }
     }
 }
 
-fn is_given(arguments: &[OsString], name: &str) -> bool {
-    arguments.iter().any(|argument| {
-        let argument = argument.to_string_lossy();
-        argument
-            .strip_prefix("--")
-            .and_then(|rest| rest.strip_prefix(name))
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+impl ConfigFile {
+    /// Reads a file, or has the defaults if there is none.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            let message = error.message().replace('\n', " ").replace("unknown field", "unknown key");
+            misuse(&format!("{}, line {line}: {message}", path.display()))
+        })
+    }
+
+    /// The settings of the fit, for counts in this order.
+    pub(crate) fn fit_config(&self, order: Option<&CountOrder>) -> easyllp::Result<FitConfig> {
+        Ok(FitConfig {
+            method: self.method.in_class_order(order)?,
+            model: self.model.clone(),
+            loss: self.loss,
+            optimizer: self.optimizer,
+            validation: self.validation,
+            seed: self.seed,
+        })
+    }
+
+    /// The text of the file.
+    pub(crate) fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).context("these settings cannot be written as TOML")
+    }
+}
+
+/// A text, or a list of texts.
+pub(crate) fn list<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text or a list of texts")]
+    enum List {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match List::deserialize(deserializer)? {
+        List::One(text) => vec![text],
+        List::Several(texts) => texts,
     })
 }
 
-/// `--name=value`, once for each value of a list; a flag that is false is left out.
-fn add(arguments: &mut Vec<OsString>, name: &str, value: &Value) -> Result<()> {
-    let text = match value {
-        Value::Array(values) => return values.iter().try_for_each(|value| add(arguments, name, value)),
-        Value::Boolean(is_set) => {
-            arguments.extend(is_set.then(|| format!("--{name}").into()));
-            return Ok(());
-        }
-        Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Table(_) | Value::Datetime(_) => {
-            anyhow::bail!("text, a number, true, false or a list is needed")
-        }
-    };
-    arguments.push(format!("--{name}={text}").into());
-    Ok(())
+/// What has a form in words, such as `1x28x28`.
+mod words {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+    pub(super) fn serialize<T: Display, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().map(ToString::to_string).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(deserializer)?.parse().map(Some).map_err(serde::de::Error::custom)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_command_line_wins() {
+    fn read(text: &str) -> Result<ConfigFile, String> {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("train.toml");
-        std::fs::write(&path, "l2 = 0.5\nkey = ['a', 'b']\nbag_weights = 'size'\nseed = 3\n").unwrap();
-        let path = path.display().to_string();
-        let arguments = ["easyllp", "train", "--config", &path, "--seed", "7", "--l2=1"];
-        let merged = with_config(arguments.iter().map(OsString::from).collect()).unwrap();
-        let merged: Vec<String> = merged.into_iter().map(|part| part.into_string().unwrap()).collect();
-        assert_eq!(merged[..7], arguments);
-        assert_eq!(merged[7..], ["--bag-weights=size", "--key=a", "--key=b"]);
-        let of_other = vec!["easyllp".into(), "show".into(), "--config".into(), "nowhere".into()];
-        assert_eq!(with_config(of_other.clone()).unwrap(), of_other);
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, text).unwrap();
+        ConfigFile::read(Some(&path)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = "image = '1x2x2'\nmodel = 'mlp:8'\nloss = 'squared'\nseed = 3\n[method]\nname = 'easyllp'\nprior = 0.3\n\
+                    [optimizer]\nepochs = 3\n[data]\nrows = 'a.csv'\nkey = ['a', 'b']\nnoise = 'laplace:scale'\n";
+        let file = read(text).unwrap();
+        assert_eq!(file.data.rows, ["a.csv"]);
+        assert_eq!(read(&file.to_toml().unwrap()).unwrap(), file);
+        let settings = toml::to_string(&FitConfig::default()).unwrap();
+        assert_eq!(read(&settings).unwrap().fit_config(None).unwrap(), FitConfig::default());
+    }
+
+    #[test]
+    fn mistakes_have_their_line_and_key() {
+        for (text, expected) in [
+            ("seed = 1\npenalty = 2\n", "line 2: unknown key `penalty`, expected one of "),
+            ("[data]\nrow = 'a'\n", "line 2: unknown key `row`, expected one of "),
+            ("\nseed = 'one'\n", "line 2: invalid type: string \"one\", expected u64"),
+            ("[data]\nkey = 3\n", "line 2: expected a text or a list of texts"),
+            ("[data]\nnoise = 'uniform:1'\n", "line 2: expected laplace:SCALE or gaussian:SD"),
+            ("method = 'forest'\n", "line 1: unknown method `forest`"),
+            ("seed = = 2\n", "line 1: "),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(&format!("c.toml, {expected}")), "{error}");
+        }
     }
 }

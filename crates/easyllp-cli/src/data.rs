@@ -1,130 +1,18 @@
-//! Rows and reports as the commands take them: arguments, and bags out of files.
+//! Rows and bags out of files, as the commands read them.
 
+pub(crate) mod args;
+pub(crate) mod config;
+
+pub(crate) use config::DataConfig;
+
+use crate::messages::note;
 use crate::output::{misuse, thousands};
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use config::Mismatch;
 use easyllp::table::reports::{Joined, KeyColumn, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
-use easyllp::table::{EncoderOptions, HashedText, Labels, ReadAs, Source, Table, labels};
+use easyllp::table::{Column, Encoder, Labels, ReadAs, Source, Table, labels};
 use easyllp::{Bags, Classes, CountOrder, ImageShape, Partition};
 use std::collections::BTreeMap;
-
-#[derive(Debug, Args)]
-pub(crate) struct RowsArgs {
-    /// Rows: CSV (plain, .gz, .zst), Parquet or Arrow; several files or a quoted pattern are one table
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
-    pub(crate) rows: Vec<String>,
-
-    /// Columns to read as numbers, whatever they look like
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
-    pub(crate) numeric: Vec<String>,
-
-    /// Columns to read as categories, also if they look like numbers
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
-    pub(crate) categorical: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FeatureArgs {
-    /// Columns to learn from; by default all but keys, labels and excluded ones
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',', conflicts_with = "exclude")]
-    features: Vec<String>,
-
-    /// Columns not to learn from
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
-    exclude: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportsArgs {
-    /// Reports: one line a bag, with its key and its count
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
-    reports: Vec<String>,
-
-    /// Key columns, which rows and reports share. Numbers match as numbers (7, 7.0, 007), text letter by letter
-    #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
-    pub(crate) key: Vec<String>,
-
-    /// Count column of the positive class; or comma-separated columns, one a class, in any order
-    #[arg(long, value_name = "COLUMN", required = true, value_delimiter = ',')]
-    count: Vec<String>,
-
-    /// Class that each --count column counts, in the same order; by default the name of the column
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    class: Vec<String>,
-
-    /// Column with each bag's size, to be compared with the rows
-    #[arg(long, value_name = "COLUMN")]
-    size: Option<String>,
-
-    /// Noise that the provider adds to counts: laplace:SCALE or gaussian:SD, or a column's name in the number's place
-    #[arg(long, value_name = "LAW:SCALE", value_parser = parse_noise)]
-    noise: Option<ReportNoise>,
-
-    /// The provider leaves out counts below this: such bags are left out, and counted
-    #[arg(long, value_name = "COUNT")]
-    suppressed_below: Option<f64>,
-
-    /// What to do with rows and reports that do not match
-    #[arg(long, value_enum, default_value_t = Mismatch::Error)]
-    on_mismatch: Mismatch,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Mismatch {
-    Error,
-    Drop,
-}
-
-pub(crate) fn parse_noise(text: &str) -> Result<ReportNoise, String> {
-    let expected = "laplace:SCALE or gaussian:SD is needed, with a positive number or a column's name";
-    let (law, scale) = text.split_once(':').ok_or(expected)?;
-    let scale = match scale.parse::<f64>() {
-        Ok(scale) if scale > 0.0 && scale.is_finite() => NoiseScale::All(scale),
-        Ok(_) => return Err(expected.into()),
-        Err(_) if scale.is_empty() => return Err(expected.into()),
-        Err(_) => NoiseScale::Column(scale.into()),
-    };
-    match law {
-        "laplace" => Ok(ReportNoise::Laplace(scale)),
-        "gaussian" => Ok(ReportNoise::Gaussian(scale)),
-        _ => Err(expected.into()),
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EncodingArgs {
-    /// A text column with more distinct values than this is hashed; at most 4096
-    #[arg(long, value_name = "N", default_value_t = EncoderOptions::default().max_vocabulary, value_parser = parse_vocabulary)]
-    max_vocabulary: usize,
-
-    /// Buckets for each hashed column
-    #[arg(long, value_name = "N", default_value_t = EncoderOptions::default().hash_buckets, value_parser = clap::value_parser!(u32).range(1..=i64::from(EncoderOptions::MOST_BUCKETS)))]
-    hash_buckets: u32,
-}
-
-fn parse_vocabulary(text: &str) -> Result<usize, String> {
-    let most = HashedText::MOST_VALUES;
-    text.parse().ok().filter(|n| *n <= most).ok_or(format!("a whole number of at most {most} is needed"))
-}
-
-impl EncodingArgs {
-    pub(crate) fn options(&self) -> EncoderOptions {
-        EncoderOptions { max_vocabulary: self.max_vocabulary, hash_buckets: self.hash_buckets }
-    }
-}
-
-/// What to learn from, and the bags to learn it in.
-#[derive(Debug, Args)]
-pub(crate) struct DataArgs {
-    #[command(flatten)]
-    rows: RowsArgs,
-    #[command(flatten)]
-    features: FeatureArgs,
-    #[command(flatten)]
-    pub(crate) encoding: EncodingArgs,
-    #[command(flatten)]
-    pub(crate) reports: ReportsArgs,
-}
 
 /// Rows and bags out of files.
 pub(crate) struct Data {
@@ -138,14 +26,14 @@ pub(crate) struct Data {
     pub(crate) n_suppressed: usize,
 }
 
-impl DataArgs {
+impl DataConfig {
     /// Reads the rows, and joins the reports to them.
     pub(crate) fn load(&self) -> Result<Data> {
-        let keys = &self.reports.key;
-        let (classes, order) = self.reports.classes()?;
+        let keys = &self.key;
+        let (classes, order) = self.classes()?;
         let mut n_suppressed = 0;
         let data = self.read(keys, keys, |rows| {
-            let joined = self.reports.join(&self.rows, rows, &order)?;
+            let joined = self.join(&self.kinds()?, rows, &order)?;
             n_suppressed = joined.suppressed;
             Ok((joined.bags, classes))
         })?;
@@ -154,7 +42,7 @@ impl DataArgs {
 
     /// The files that are read, as far as they are named and not found by a pattern.
     pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
-        self.rows.rows.iter().chain(&self.reports.reports)
+        self.rows.iter().chain(&self.reports)
     }
 
     /// Reads rows that have labels of their own: each is a bag.
@@ -173,8 +61,8 @@ impl DataArgs {
         text: &[String],
         bags: impl FnOnce(&Table) -> Result<(Bags, Classes)>,
     ) -> Result<Data> {
-        let source = self.rows.open(text)?;
-        let features = self.features.columns(&source, beside)?;
+        let source = self.open(text)?;
+        let features = self.feature_columns(&source, beside)?;
         // A key to learn from is read once more: as what it is.
         let (again, once): (Vec<String>, Vec<String>) =
             features.iter().cloned().partition(|name| text.contains(name));
@@ -187,26 +75,55 @@ impl DataArgs {
         let image = if let [only] = &features[..] { source.image(only) } else { None };
         let mut whole = whole.select(&once)?;
         if !again.is_empty() {
-            whole = whole.beside(self.rows.open(&[])?.with_categories(&again).read(&again)?)?;
+            whole = whole.beside(self.open(&[])?.with_categories(&again).read(&again)?)?;
         }
         Ok(Data { features: whole.select(&features)?, bags, classes, image, n_suppressed: 0 })
     }
-}
 
-impl RowsArgs {
+    /// Reads the columns of an encoder, and others beside: keys as text. Only what is both is read twice.
+    pub(crate) fn read_beside(&self, encoder: &Encoder, beside: &[String]) -> Result<(Table, Table)> {
+        let features = encoder.columns().iter().map(|column| column.name.clone());
+        let (again, once): (Vec<String>, Vec<String>) = features.partition(|name| beside.contains(name));
+        let mut as_features = encoder.read_as();
+        as_features.extend(self.read_as());
+        let mut read_as = as_features.clone();
+        read_as.retain(|name, _| !again.contains(name));
+        read_as.extend(
+            beside.iter().filter(|name| self.key.contains(name)).map(|name| (name.clone(), ReadAs::Text)),
+        );
+        let whole = Source::open(&self.rows, read_as)?.read(&[beside, &once].concat())?;
+        let column =
+            |name: &String| -> Result<(String, Column)> { Ok((name.clone(), whole.column(name)?.clone())) };
+        let others = Table::new(beside.iter().map(column).collect::<Result<_>>()?)?;
+        let mut features = whole.select(&once)?;
+        if !again.is_empty() {
+            features = features.beside(Source::open(&self.rows, as_features)?.read(&again)?)?;
+        }
+        Ok((features, others))
+    }
+
     /// The rows, with `text` columns read as text.
     pub(crate) fn open(&self, text: &[String]) -> Result<Source> {
-        let mut forced = BTreeMap::new();
-        forced.extend(self.numeric.iter().map(|name| (name.clone(), ReadAs::Number)));
-        forced.extend(self.categorical.iter().map(|name| (name.clone(), ReadAs::Category)));
-        forced.extend(text.iter().map(|name| (name.clone(), ReadAs::Text)));
-        Ok(Source::open(&self.rows, forced)?)
+        let mut read_as = self.read_as();
+        read_as.extend(text.iter().map(|name| (name.clone(), ReadAs::Text)));
+        Ok(Source::open(&self.rows, read_as)?)
     }
-}
 
-impl FeatureArgs {
+    /// The rows as their files have them, but for the columns that are to be read as something else: keys are not among these.
+    pub(crate) fn kinds(&self) -> Result<Source> {
+        let mut read_as = self.read_as();
+        read_as.retain(|name, _| !self.key.contains(name));
+        Ok(Source::open(&self.rows, read_as)?)
+    }
+
+    /// The columns that are to be read as something else than what they look like.
+    pub(crate) fn read_as(&self) -> BTreeMap<String, ReadAs> {
+        let numbers = self.numeric.iter().map(|name| (name.clone(), ReadAs::Number));
+        numbers.chain(self.categorical.iter().map(|name| (name.clone(), ReadAs::Category))).collect()
+    }
+
     /// The columns to learn from.
-    pub(crate) fn columns(&self, source: &Source, not_these: &[String]) -> Result<Vec<String>> {
+    fn feature_columns(&self, source: &Source, not_these: &[String]) -> Result<Vec<String>> {
         for name in self.features.iter().chain(&self.exclude) {
             source.kind(name)?;
         }
@@ -223,13 +140,11 @@ impl FeatureArgs {
         anyhow::ensure!(!columns.is_empty(), "no column is left to learn from");
         Ok(columns)
     }
-}
 
-impl ReportsArgs {
-    /// Bags out of rows and reports, with the count columns in the order of classes; what was dropped or left out is said
-    /// on stderr.
-    pub(crate) fn join(&self, rows_args: &RowsArgs, rows: &Table, order: &CountOrder) -> Result<Joined> {
-        let keys = self.key_columns(rows_args)?;
+    /// Bags out of rows and reports, with the count columns in the order of classes. `kinds` has the rows as their files have
+    /// them. What was dropped or left out is said on stderr.
+    pub(crate) fn join(&self, kinds: &Source, rows: &Table, order: &CountOrder) -> Result<Joined> {
+        let keys = self.key_columns(kinds)?;
         let counts = match order {
             CountOrder::Positive | CountOrder::Negative => self.count.clone(),
             CountOrder::Columns(places) => places.iter().map(|&place| self.count[place].clone()).collect(),
@@ -259,8 +174,8 @@ impl ReportsArgs {
                 noise: self.noise.clone().unwrap_or_default(),
                 suppressed_below: self.suppressed_below,
                 on_mismatch: match self.on_mismatch {
-                    Mismatch::Error => OnMismatch::Refuse,
-                    Mismatch::Drop => OnMismatch::Drop,
+                    Some(Mismatch::Error) | None => OnMismatch::Refuse,
+                    Some(Mismatch::Drop) => OnMismatch::Drop,
                 },
             },
         )?;
@@ -269,7 +184,7 @@ impl ReportsArgs {
         }
         let tell = |count: usize, what: &str| {
             if count > 0 {
-                eprintln!("easyllp: left out {} {what}", thousands(count));
+                note(format!("left out {} {what}", thousands(count)));
             }
         };
         tell(joined.rows_without_report, "rows without a report");
@@ -282,9 +197,8 @@ impl ReportsArgs {
     }
 
     /// The key columns, and what they hold in either file: it decides how keys are compared.
-    fn key_columns(&self, rows: &RowsArgs) -> Result<Vec<KeyColumn>> {
-        let (rows, reports) =
-            (Source::open(&rows.rows, BTreeMap::new())?, Source::open(&self.reports, BTreeMap::new())?);
+    fn key_columns(&self, rows: &Source) -> Result<Vec<KeyColumn>> {
+        let reports = Source::open(&self.reports, BTreeMap::new())?;
         let column = |name: &String| {
             Ok(KeyColumn { name: name.clone(), in_rows: rows.kind(name)?, in_reports: reports.kind(name)? })
         };

@@ -75,37 +75,38 @@ pub(crate) fn diagnosis(bags: &Bags, found: &Randomness) -> Result<Vec<String>> 
     Ok(paragraphs)
 }
 
-/// A paragraph on columns that differ from bag to bag, if any does.
-pub(crate) fn uneven_columns(rows: &Rows, encoder: &Encoder, bags: &Bags) -> Result<Option<String>> {
+/// The columns that differ from bag to bag by more than chance, the most uneven first.
+pub(crate) fn uneven_columns(rows: &Rows, encoder: &Encoder, bags: &Bags) -> Result<Vec<String>> {
     /// Below this a column is named.
     const LEVEL: f64 = 0.001;
-    /// Columns that are named, at most.
-    const NAMED: usize = 5;
     if bags.n_bags() < 2 || bags.n_members() <= bags.n_bags() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     for uneven in &uneven_features(rows, bags, LEVEL)? {
         let name = match uneven.feature {
             Feature::Dense(place) => encoder.dense_column(place),
             Feature::Category { field, .. } => encoder.field_column(field),
         };
-        if let Some(name) = name.filter(|name| !names.contains(name)) {
-            names.push(name);
+        if let Some(name) = name.filter(|name| !names.iter().any(|other| other == name)) {
+            names.push(name.to_owned());
         }
     }
-    if names.is_empty() {
-        return Ok(None);
-    }
+    Ok(names)
+}
+
+/// A paragraph on such columns.
+pub(crate) fn on_uneven_columns(names: &[String]) -> String {
+    /// Columns that are named, at most.
+    const NAMED: usize = 5;
     let more = names.len().saturating_sub(NAMED);
     let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.truncate(NAMED);
-    Ok(Some(format!(
+    format!(
         "These columns differ from bag to bag by more than chance: {}{and_more}. Bags were made by them, or by something that goes \
          with them. Where such a column says something of the label, models and estimates from these bags are biased: ask for \
          reports on random groups of rows.",
-        names.join(", ")
-    )))
+        names[..names.len().min(NAMED)].join(", ")
+    )
 }
 
 /// What so many bags can tell.

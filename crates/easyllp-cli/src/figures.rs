@@ -40,9 +40,9 @@ pub(crate) fn figures(
     shown: Shown,
 ) -> Result<Vec<Figure>> {
     let predictions = &Predictions::new(scores.view(), link)?;
-    let truth = |labels| Estimator::new(&single_rows(bags, labels)?)?.figures(predictions);
+    let truth = |labels| Estimator::new(&single_rows(bags, labels)?)?.metrics(predictions);
     let truth = labels.map(truth).transpose()?;
-    let from_bags = Estimator::new(bags)?.intervals(intervals)?.figures(predictions)?;
+    let from_bags = Estimator::new(bags)?.intervals(intervals)?.metrics(predictions)?;
     let figure = |(place, (name, from_bags)): (usize, (&'static str, Estimate))| {
         let truth = truth.as_ref().and_then(|truth| truth.get(place)).map(|(_, estimate)| estimate.value);
         Figure { name, from_bags: Some(from_bags).filter(|_| !shown.is_withheld()), truth }

@@ -17,9 +17,11 @@ mod data;
 mod diagnosis;
 mod figures;
 mod interrupt;
+mod messages;
 mod method;
 mod output;
 mod progress;
+mod settings;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -33,9 +35,12 @@ fn main() -> ExitCode {
         eprintln!("easyllp: {error}");
         return ExitCode::from(USAGE);
     }
-    let arguments = config::with_config(std::env::args_os().collect());
-    let args = arguments.and_then(|arguments| Ok(Args::try_parse_from(arguments)?));
-    let done = args.and_then(|args| match &args.command {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(usage) => return output::usage(&usage),
+    };
+    messages::set_verbosity(args.verbosity());
+    let done = match &args.command {
         Command::Demo(demo) => commands::demo::run(demo),
         Command::Bag(bag) => commands::bag::run(bag),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
@@ -48,7 +53,7 @@ fn main() -> ExitCode {
         Command::Export(export) => commands::export::run(export),
         Command::Datasets(datasets) => commands::datasets::run(datasets),
         Command::Reproduce(reproduce) => commands::reproduce::run(reproduce),
-    });
+    };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -1,148 +1,86 @@
-//! Methods and what they leave open, as the commands take them.
+//! The method as it is given on the command line or in a file.
 
-use crate::commands::parse_count;
-use anyhow::Result;
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use easyllp::method::{Batches, Distance};
-use easyllp::recipe::{Choices, TargetsName};
-use easyllp::sgd::{Domain, Iterate, Steps};
-use easyllp::{BagWeights, CountOrder, LabelPrior, MethodName};
-use std::fmt::Debug;
-use std::num::NonZeroUsize;
+use easyllp::{CountOrder, LabelPrior, MethodConfig};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::str::FromStr;
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Method")]
-pub(crate) struct MethodArgs {
-    /// The method; `easyllp methods` lists them
-    #[arg(long, value_name = "METHOD", default_value = "easyllp")]
-    pub(crate) method: MethodName,
-
-    /// easyllp, easyllp-sgd: a known share of the positive class, or the comma-separated shares of all classes in the order of
-    /// --count (with --label, in sorted order); easyllp then has the paper's targets instead of centred ones
-    #[arg(long, value_name = "P", value_parser = parse_prior, conflicts_with = "bag_weights")]
-    prior: Option<Shares>,
-
-    /// easyllp: how much say each bag has: equal (the default), size, noise (as declared) or variance:RHO
-    #[arg(long, value_name = "WEIGHTS")]
-    bag_weights: Option<BagWeights>,
-
-    /// easyllp, easyllp-sgd: correct proportions as they are (soft, the default), or a surrogate label drawn from them for each row,
-    /// once or afresh in every epoch
-    #[arg(long, value_parser = one_of::<TargetsName>(TargetsName::NAMES), value_name = "TARGETS")]
-    targets: Option<TargetsName>,
-
-    /// easyllp: minibatches of rows of all bags (the default), or of whole bags, each batch centred at its own proportions
-    #[arg(long, value_parser = one_of::<Batches>(Batches::NAMES), value_name = "UNITS")]
-    batches: Option<Batches>,
-
-    /// easyllp, with --label: deal rows anew into bags of this size in every epoch
-    #[arg(long, value_name = "SIZE", value_parser = parse_count)]
-    rebag: Option<NonZeroUsize>,
-
-    /// easyllp-sgd: where weights are kept: whole (anywhere, the default), ball:RADIUS or box:BOUND
-    #[arg(long, value_name = "DOMAIN")]
-    domain: Option<Domain>,
-
-    /// easyllp-sgd: steps of size 1/sqrt(kt) (soft), 1/(k sqrt(t)) (surrogate) or 1/sqrt(t) (given), times --lr, for bags of k rows;
-    /// by default those of the paper for these targets
-    #[arg(long, value_parser = one_of::<Steps>(Steps::NAMES), value_name = "STEPS")]
-    steps: Option<Steps>,
-
-    /// easyllp-sgd: end with the last weights (the default), or with the mean of all
-    #[arg(long, value_parser = one_of::<Iterate>(Iterate::NAMES), value_name = "ITERATE")]
-    iterate: Option<Iterate>,
-
-    /// label-generation: how soft labels are; by default they are whole
-    #[arg(long, value_name = "EPSILON", value_parser = parse_positive, allow_negative_numbers = true)]
-    epsilon: Option<f64>,
-
-    /// proportion-matching: what a mean prediction is compared by
-    #[arg(long, value_parser = one_of::<Distance>(Distance::NAMES), value_name = "DISTANCE")]
-    distance: Option<Distance>,
-
-    /// mean-map, alternating-mean-map: what holds class means together where proportions hardly differ
-    #[arg(long, value_name = "RIDGE", value_parser = parse_positive, allow_negative_numbers = true)]
-    ridge: Option<f64>,
-
-    /// laplacian-mean-map: how close class means of bags that are alike are held; by default 1
-    #[arg(long, value_name = "GAMMA", value_parser = parse_positive, allow_negative_numbers = true)]
-    smoothness: Option<f64>,
-
-    /// llp-em, alternating-mean-map: the most rounds between labels and model; by default 20
-    #[arg(long, value_name = "N", value_parser = parse_count)]
-    rounds: Option<NonZeroUsize>,
+/// A method, and how it was given: a prior of several classes is in the order of the count columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MethodSetting {
+    method: MethodConfig,
+    /// Words, or a table of parameters.
+    given: Value,
 }
 
-/// One of these names.
-pub(crate) fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err: Debug> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names).map(|name| name.parse().expect("one of the names"))
-}
+impl MethodSetting {
+    /// The method with its prior in the order of classes.
+    pub(crate) fn in_class_order(&self, order: Option<&CountOrder>) -> easyllp::Result<MethodConfig> {
+        let mut method = self.method.clone();
+        if let (true, Some(CountOrder::Columns(places)), Some(prior)) =
+            (self.lists_prior(), order, method.prior_mut())
+            && places.len() == prior.classes().len()
+        {
+            *prior = LabelPrior::known(places.iter().map(|&place| prior.classes()[place]).collect())?;
+        }
+        Ok(method)
+    }
 
-pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|share| (0.0..1.0).contains(share))
-        .ok_or("a number from 0 to below 1 is needed".into())
-}
-
-/// The share of the positive class, or of each class.
-#[derive(Debug, Clone)]
-struct Shares(Vec<f64>);
-
-impl Shares {
-    /// The prior, if classes are given in an order that is not theirs.
-    fn prior(&self, order: Option<&CountOrder>) -> easyllp::Result<LabelPrior> {
-        match (&self.0[..], order) {
-            ([positive], _) => LabelPrior::binary(*positive),
-            (shares, Some(CountOrder::Columns(places))) if shares.len() == places.len() => {
-                LabelPrior::known(places.iter().map(|&place| shares[place]).collect())
-            }
-            (shares, _) => LabelPrior::known(shares.to_vec()),
+    /// Whether a share is given for each class, and not that of the positive class alone.
+    fn lists_prior(&self) -> bool {
+        match &self.given {
+            Value::String(words) => words.replace(char::is_whitespace, "").contains("prior=["),
+            table => table.get("prior").is_some_and(Value::is_array),
         }
     }
 }
 
-fn parse_prior(text: &str) -> Result<Shares, String> {
-    let shares = Shares(text.split(',').map(|share| parse_share(share.trim())).collect::<Result<_, _>>()?);
-    shares.prior(None).map(|_| shares).map_err(|error| error.to_string())
-}
-
-pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| *number > 0.0 && f64::is_finite(*number));
-    number.ok_or("a number above 0 is needed".into())
-}
-
-impl MethodArgs {
-    /// The option that needs labels of the rows, if one does.
-    pub(crate) fn needs_labels(&self) -> Option<&'static str> {
-        match self.method {
-            _ if self.rebag.is_some() => Some("--rebag"),
-            MethodName::Event => Some("--method event"),
-            _ => None,
-        }
+impl Default for MethodSetting {
+    fn default() -> Self {
+        let method = MethodConfig::default();
+        Self { given: Value::String(method.to_string()), method }
     }
+}
 
-    /// The parameters of the method. Shares of classes are put from the order of count columns into that of the classes.
-    pub(crate) fn choices(&self, order: Option<&CountOrder>) -> Result<Choices> {
-        Ok(Choices {
-            prior: self.prior.as_ref().map(|shares| shares.prior(order)).transpose()?,
-            bag_weights: self.bag_weights,
-            targets: self.targets,
-            batches: self.batches,
-            rebag: self.rebag,
-            domain: self.domain,
-            steps: self.steps,
-            iterate: self.iterate,
-            epsilon: self.epsilon,
-            distance: self.distance,
-            ridge: self.ridge,
-            smoothness: self.smoothness,
-            rounds: self.rounds,
-        })
+impl FromStr for MethodSetting {
+    type Err = easyllp::Error;
+
+    fn from_str(words: &str) -> easyllp::Result<Self> {
+        Ok(Self { method: words.parse()?, given: Value::String(words.to_owned()) })
+    }
+}
+
+impl Serialize for MethodSetting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.given.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for MethodSetting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Value::deserialize(deserializer)?;
+        let method = MethodConfig::deserialize(&given).map_err(serde::de::Error::custom)?;
+        Ok(Self { method, given })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_prior_is_put_into_class_order_and_a_share_is_not() {
+        let order = CountOrder::Columns(vec![1, 0]);
+        let prior = |words: &str| {
+            let setting: MethodSetting = words.parse().unwrap();
+            let mut method = setting.in_class_order(Some(&order)).unwrap();
+            method.prior_mut().unwrap().classes().to_vec()
+        };
+        assert_eq!(prior("easyllp: prior = [0.25, 0.75]"), [0.75, 0.25]);
+        assert_eq!(prior("easyllp:prior=0.75"), [0.25, 0.75]);
+        let table: MethodSetting = toml::from_str("name = 'easyllp'\nprior = [0.25, 0.75]").unwrap();
+        let mut method = table.in_class_order(Some(&order)).unwrap();
+        assert_eq!(method.prior_mut().unwrap().classes(), [0.75, 0.25]);
+        assert_eq!(table.in_class_order(None).unwrap(), table.method);
     }
 }

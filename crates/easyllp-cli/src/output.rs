@@ -58,20 +58,22 @@ pub(crate) fn misuse(message: &str) -> anyhow::Error {
     clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into()
 }
 
-/// Settings that do not go together are such a mistake, too. The library has the names of options in backquotes.
-pub(crate) fn misfit(error: easyllp::Error) -> anyhow::Error {
-    let easyllp::Error::Misfit { reason } = &error else { return error.into() };
-    misuse(&spelled(reason))
+/// Settings that the library refuses are such a mistake, too.
+pub(crate) fn refused_settings(error: easyllp::Error) -> anyhow::Error {
+    misuse(&spelled(&error.to_string()))
 }
 
-/// A sentence of the library with its options as the command line has them.
+/// A sentence of the library with its settings as the command line spells them.
 pub(crate) fn spelled(sentence: &str) -> String {
-    let mut parts = sentence.split('`');
-    let mut spelled = parts.next().unwrap_or_default().to_owned();
-    while let Some(option) = parts.next() {
-        spelled = spelled + "--" + &option.replace('_', "-") + parts.next().unwrap_or_default();
-    }
-    spelled
+    let options = ["l2", "epochs", "lr", "batch_size"];
+    options.into_iter().fold(sentence.to_owned(), |sentence, name| {
+        sentence.replace(&format!("`{name}`"), &format!("--{}", name.replace('_', "-")))
+    })
+}
+
+/// Prints a value as JSON.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
 /// A count with commas between thousands.
@@ -89,14 +91,14 @@ pub(crate) fn thousands(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{misfit, thousands};
+    use super::{spelled, thousands};
 
     #[test]
     fn options_are_spelled_as_on_the_command_line() {
-        let error = easyllp::Error::Misfit { reason: "`bag_weights` is for easyllp, without `prior`".into() };
+        let sentence = "`batch_size` and `l2` cannot be set; its weights are limited by `domain`";
         assert_eq!(
-            misfit(error).to_string().trim_end(),
-            "error: --bag-weights is for easyllp, without --prior"
+            spelled(sentence),
+            "--batch-size and --l2 cannot be set; its weights are limited by `domain`"
         );
     }
 

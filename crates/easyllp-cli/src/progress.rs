@@ -1,5 +1,6 @@
 //! How far long work has come: a bar on a terminal, now and then a line elsewhere. Both on stderr.
 
+use crate::messages::{Verbosity, note, prints};
 use crate::output::thousands;
 use easyllp::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,6 +12,11 @@ use std::time::{Duration, Instant};
 
 /// Between two lines, where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Whether progress is a bar.
+fn has_bar() -> bool {
+    prints(Verbosity::Normal) && std::io::stderr().is_terminal()
+}
 
 /// A training on its way through epochs.
 pub(crate) struct Training {
@@ -25,7 +31,7 @@ pub(crate) struct Training {
 impl Training {
     /// Begins to watch: `what` says which of several trainings it is.
     pub(crate) fn begin(what: &str, n_epochs: usize, n_rows: usize) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = has_bar().then(|| {
             let template = "{msg} {wide_bar} {percent}%  {per_sec} rows  {eta} left";
             let style = ProgressStyle::with_template(template).expect("a template that is right");
             let bar = ProgressBar::new((n_epochs * n_rows) as u64).with_style(style);
@@ -55,12 +61,12 @@ impl Training {
             let seconds = self.started.elapsed().as_secs_f64();
             let rate = done as f64 / seconds;
             let left = (self.n_epochs * of_epoch).saturating_sub(done) as f64 / rate;
-            eprintln!(
-                "easyllp: {}: epoch {epoch} of {}, {} rows/s, {left:.0} s left",
+            note(format!(
+                "{}: epoch {epoch} of {}, {} rows/s, {left:.0} s left",
                 self.what,
                 self.n_epochs,
                 thousands(rounded(rate))
-            );
+            ));
         }
     }
 
@@ -75,7 +81,7 @@ impl Training {
             let outlook = left.map_or_else(String::new, |left| {
                 format!(" of about {}, {:.0} s left", iteration + left, left as f64 * of_iteration)
             });
-            eprintln!("easyllp: {}: iteration {iteration}{outlook}", self.what);
+            note(format!("{}: iteration {iteration}{outlook}", self.what));
         }
     }
 }
@@ -90,7 +96,7 @@ pub(crate) struct Step {
 impl Step {
     /// Begins to tell of it: `what` says what is done, such as "reading rows".
     pub(crate) fn begin(what: &str) -> Self {
-        if std::io::stderr().is_terminal() {
+        if has_bar() {
             let style = ProgressStyle::with_template("{msg} … {elapsed}").expect("a template that is right");
             let bar = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
             bar.enable_steady_tick(Duration::from_millis(500));
@@ -100,7 +106,7 @@ impl Step {
         let (what, started) = (what.to_owned(), Instant::now());
         let tell = move || {
             while receiver.recv_timeout(LINE_EVERY) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("easyllp: {what}: {} s", started.elapsed().as_secs());
+                note(format!("{what}: {} s", started.elapsed().as_secs()));
             }
         };
         Self { bar: None, end: Some((sender, std::thread::spawn(tell))) }
@@ -130,7 +136,7 @@ pub(crate) struct Cells {
 impl Cells {
     /// Begins to watch: `what` says which of several lists it is.
     pub(crate) fn begin(what: &str) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = has_bar().then(|| {
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos} of {len} cells{msg}");
             ProgressBar::new(0)
                 .with_style(style.expect("a template that is right"))
@@ -152,7 +158,7 @@ impl Cells {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.elapsed() >= LINE_EVERY {
             *told = Instant::now();
-            eprintln!("easyllp: {}: {} of {} cells{rate}{left}", self.what, progress.done, progress.cells);
+            note(format!("{}: {} of {} cells{rate}{left}", self.what, progress.done, progress.cells));
         }
     }
 }
@@ -173,7 +179,7 @@ pub(crate) struct Download {
 
 impl Download {
     pub(crate) fn begin() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = has_bar().then(|| {
             let template = "{msg} {wide_bar} {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left";
             let style = ProgressStyle::with_template(template).expect("a template that is right");
             ProgressBar::new(0).with_style(style)
@@ -192,7 +198,7 @@ impl Download {
             bar.set_position(done);
         } else if self.told.elapsed() >= LINE_EVERY {
             self.told = Instant::now();
-            eprintln!("easyllp: {file}: {} of {} MB", done >> 20, bytes >> 20);
+            note(format!("{file}: {} of {} MB", done >> 20, bytes >> 20));
         }
     }
 }

@@ -43,10 +43,14 @@ fn prepare(folder: &Path) {
         ("broken.parquet", "PAR1".into()),
         ("broken.csv.gz", "no gzip".into()),
         ("quote.csv", ROWS.replacen("0.5", "\"0.5", 1)),
-        ("broken.toml", "l2 = 0.1\nseed = = 2\n".into()),
-        ("unknown.toml", "penalty = 1\n".into()),
-        ("table.toml", "[l2]\nvalue = 1\n".into()),
-        ("value.toml", "l2 = 'strong'\n".into()),
+        ("broken.toml", "[optimizer]\nl2 = 0.1\nepochs = = 2\n".into()),
+        ("unknown.toml", "[optimizer]\nl2 = 0.1\npenalty = 1\n".into()),
+        ("flat.toml", "rows = 'rows.csv'\n".into()),
+        ("type.toml", "seed = 1\n[data]\nkey = 3\n".into()),
+        ("value.toml", "[optimizer]\nl2 = 'strong'\n".into()),
+        ("method.toml", "[method]\nname = 'easyllp'\nwights = 'size'\n".into()),
+        ("partial.toml", "[data]\nrows = 'rows.csv'\n".into()),
+        ("both.toml", "label = 'y'\n[data]\nrows = 'rows.csv'\nreports = 'reports.csv'\n".into()),
     ];
     for (name, text) in files {
         fs::write(folder.join(name), text).expect("a file");
@@ -56,16 +60,13 @@ fn prepare(folder: &Path) {
 }
 
 fn cases() -> Vec<String> {
-    [trainings(), methods(), others()].concat()
+    [trainings(), files(), methods(), others()].concat()
 }
 
 fn trainings() -> Vec<String> {
     let train = |rest: &str| format!("train --rows rows.csv {FILES} --out m.safetensors {rest}");
-    let with_rows =
-        |rows: &str| format!("train --rows {rows} --reports reports.csv {FILES} --out m.safetensors");
-    let with_reports = |reports: &str| train(&format!("--reports {reports}"));
     let on = |rest: &str| train(&format!("--reports reports.csv {rest}"));
-    let mut cases: Vec<String> = vec![
+    vec![
         "train".into(),
         "train --rows rows.csv".into(),
         on("--l2 -1"),
@@ -77,9 +78,9 @@ fn trainings() -> Vec<String> {
         on("--loss zero-one"),
         on("--loss softmax --holdout nan"),
         on("--method magic"),
-        on("--bag-weights heavy"),
-        on("--bag-weights variance:-1"),
-        on("--prior 2"),
+        on("--method easyllp:bag_weights=heavy"),
+        on("--method easyllp:bag_weights=variance:-1"),
+        on("--method easyllp:prior=2"),
         on("--holdout 0.01"),
         on("--threads 0"),
         on("--model forest"),
@@ -100,8 +101,15 @@ fn trainings() -> Vec<String> {
         on("--config nowhere.toml"),
         on("--config broken.toml"),
         on("--config unknown.toml"),
-        on("--config table.toml"),
+        on("--config flat.toml"),
+        on("--config type.toml"),
         on("--config value.toml"),
+        on("--config method.toml"),
+        "train --config partial.toml".into(),
+        "train --config partial.toml --reports reports.csv --key bag --count count".into(),
+        "train --config both.toml --out m.safetensors".into(),
+        "inspect --config partial.toml".into(),
+        "inspect --config unknown.toml".into(),
         on("--noise laplace"),
         on("--noise laplace:-1"),
         on("--noise uniform:1"),
@@ -121,7 +129,11 @@ fn trainings() -> Vec<String> {
         format!(
             "train --rows rows.csv --reports reports.csv {FILES} --l2 1 --holdout 0 --out nowhere/m.safetensors"
         ),
-    ];
+    ]
+}
+
+fn files() -> Vec<String> {
+    let mut cases = Vec::new();
     for rows in [
         "nowhere.csv",
         "nowhere*.csv",
@@ -138,7 +150,7 @@ fn trainings() -> Vec<String> {
         "broken.parquet",
         "broken.csv.gz",
     ] {
-        cases.push(with_rows(rows));
+        cases.push(format!("train --rows {rows} --reports reports.csv {FILES} --out m.safetensors"));
     }
     for reports in [
         "nowhere.csv",
@@ -154,7 +166,7 @@ fn trainings() -> Vec<String> {
         "text-keys.csv",
         "scales.csv --noise laplace:scale",
     ] {
-        cases.push(with_reports(reports));
+        cases.push(format!("train --rows rows.csv {FILES} --out m.safetensors --reports {reports}"));
     }
     cases
 }
@@ -166,24 +178,27 @@ fn methods() -> Vec<String> {
         )
     };
     vec![
-        on("--prior 0.3,0.5 --l2 1"),
-        on("--prior 0.2,0.3,0.5 --l2 1"),
-        on("--steps given"),
-        on("--method easyllp-sgd --steps long"),
+        on("--method easyllp:prior=[0.3,0.5] --l2 1"),
+        on("--method easyllp:prior=[0.2,0.3,0.5] --l2 1"),
+        on("--method easyllp:steps=given"),
+        on("--method easyllp-sgd:steps=long"),
         on("--method count"),
-        on("--method event --l2 1"),
+        on("--method supervised --l2 1"),
         on("--method mean-map --loss squared --l2 1"),
         on("--method llp-em --model mlp:8"),
         on("--method count-likelihood --loss squared --l2 1"),
-        on("--method label-generation --epsilon 0"),
-        on("--method mean-map --epsilon 1"),
-        on("--method mean-map --bag-weights size"),
+        on("--method label-generation:epsilon=0"),
+        on("--method mean-map:epsilon=1"),
+        on("--method mean-map:bag_weights=size"),
+        on("--method mean-map:ridge"),
         on("--method easyllp-sgd --epochs 3"),
-        on("--method easyllp-sgd --domain sphere"),
+        on("--method easyllp-sgd:domain=sphere"),
         on("--method easyllp-sgd --model mlp:8"),
-        on("--batches bags --bag-weights size --epochs 2"),
-        on("--batches bags --targets surrogate"),
-        on("--rebag 2 --epochs 2"),
+        on("--method easyllp:batches=bags,bag_weights=size --epochs 2"),
+        on("--method easyllp:batches=bags,targets=surrogate"),
+        on("--method easyllp:prior=0.3,bag_weights=equal --l2 1"),
+        on("--method easyllp:rebag=2 --epochs 2"),
+        on("--stop-by auc"),
         on("--label y"),
     ]
 }
@@ -193,10 +208,10 @@ fn others() -> Vec<String> {
     vec![
         format!("train --rows one-bag-rows.csv --reports one-bag.csv {FILES} --out m.safetensors"),
         format!("inspect --rows one-bag-rows.csv --reports one-bag.csv {FILES}"),
-        "train --rows labelled.csv --label y --method easyllp --rebag 0 --out m".into(),
-        "train --rows labelled.csv --label nothing --method event --out m".into(),
-        "train --rows one-class.csv --label y --method event --out m".into(),
-        "train --rows labelled.csv --method event --out m".into(),
+        "train --rows labelled.csv --label y --method easyllp:rebag=0 --out m".into(),
+        "train --rows labelled.csv --label nothing --method supervised --out m".into(),
+        "train --rows one-class.csv --label y --method supervised --out m".into(),
+        "train --rows labelled.csv --method supervised --out m".into(),
         "bag --rows labelled.csv --label y --out d".into(),
         "bag --rows labelled.csv --label y --size 0 --out d".into(),
         "bag --rows labelled.csv --label y --size 9-3 --out d".into(),
@@ -222,9 +237,11 @@ fn others() -> Vec<String> {
         evaluate("--model good.model --positive a"),
         evaluate("--model good.model --against nowhere.safetensors"),
         format!("tune --rows rows.csv --reports reports.csv {FILES} --l2 1 --out best.toml"),
-        format!("tune --rows rows.csv --reports reports.csv {FILES} --l2 -1 --out best.toml"),
+        format!("tune --rows rows.csv --reports reports.csv {FILES} --l2=-1,1 --out best.toml"),
         evaluate("--model good.model --report nowhere/report.html"),
         "evaluate --model good.model --rows rows.csv --reports reports.csv --key bag --count size,count,scale".into(),
+        "methods forest".into(),
+        format!("tune --rows rows.csv --reports reports.csv {FILES} --method naive:ridge=1 --out best.toml"),
         "show nowhere.safetensors".into(),
         "show no.safetensors".into(),
         "export good.model".into(),

@@ -127,7 +127,10 @@ fn bad_input_gets_one_clear_message_and_its_exit_code() {
 #[test]
 fn help_and_version_are_there() {
     let nothing_said = easyllp(&[]).assert().code(2).stdout("");
-    assert!(String::from_utf8_lossy(&nothing_said.get_output().stderr).contains("Usage: easyllp <COMMAND>"));
+    assert!(
+        String::from_utf8_lossy(&nothing_said.get_output().stderr)
+            .contains("Usage: easyllp [OPTIONS] <COMMAND>")
+    );
     insta::assert_snapshot!(stdout(&["--help"]));
     insta::assert_snapshot!(stdout(&["demo", "--help"]));
     let version = format!("easyllp {}\n", env!("CARGO_PKG_VERSION"));
@@ -172,7 +175,9 @@ fn work_goes_on_where_nobody_reads_messages() {
     let rows = folder.path().join("adult.csv");
     easyllp(&["datasets", "export", "adult", "--part", "test", "--out"]).arg(&rows).assert().success();
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("easyllp"))
-        .args("train --rows adult.csv --label income --method event --l2 1 --holdout 0 --out m".split(' '))
+        .args(
+            "train --rows adult.csv --label income --method supervised --l2 1 --holdout 0 --out m".split(' '),
+        )
         .current_dir(folder.path())
         .stderr(Stdio::piped())
         .spawn()

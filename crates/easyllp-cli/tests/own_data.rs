@@ -1,10 +1,10 @@
 //! A practitioner's own files, start to finish.
 
 use assert_cmd::Command;
-use easyllp::method::{About, Serves};
+use easyllp::method::About;
 use easyllp::table::reports::{KeyColumn, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{ReadAs, Source};
-use easyllp::{EasyLlp, Model, ModelFile, TargetRule, Targets};
+use easyllp::{EasyLlp, Method, MethodConfig, Model, ModelFile, TargetRule, Targets};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -33,12 +33,12 @@ fn auc(mut scored: Vec<(f64, bool)>) -> f64 {
     (ranks - n_positive * (n_positive + 1.0) / 2.0) / (n_positive * n_negative)
 }
 
-/// The same of the scores in `scores.csv`, which the label stands before.
+/// The same of the probabilities in `scores.csv`, which the label stands before.
 fn auc_of(folder: &Path, positive: &str) -> f64 {
     let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
     let line = |line: &str| {
-        let (label, score) = line.split_once(',').expect("two cells");
-        (score.parse().expect("a score"), label == positive)
+        let cells: Vec<&str> = line.split(',').collect();
+        (cells[1].parse().expect("a probability"), cells[0] == positive)
     };
     auc(scores.lines().skip(1).map(line).collect())
 }
@@ -195,7 +195,8 @@ fn classes_are_matched_by_name() {
     three_classes(folder);
     let files = "--rows rows.csv --reports reports.csv --key bag";
     let train = |counts: &str, prior: &str, out: &str| {
-        let rest = format!("--exclude kind --l2 0.01 --holdout 0 --prior {prior} --out {out}");
+        let rest =
+            format!("--exclude kind --l2 0.01 --holdout 0 --method easyllp:prior=[{prior}] --out {out}");
         stdout(folder, &format!("train {files} --count {counts} {rest}"));
         fs::read(folder.join(out)).expect("a model")
     };
@@ -204,7 +205,7 @@ fn classes_are_matched_by_name() {
         model == train("many,none,few", "0.3,0.4,0.3", "other"),
         "the order of columns changed the model"
     );
-    assert!(model != train("none,few,many", "0.3,0.4,0.3", "other"), "the prior is not looked at");
+    assert!(model != train("none,few,many", "0.3,0.4,0.3", "other"), "the prior is ignored");
 
     // Kinds follow each other by a rule, so that bags do not look random.
     let evaluate = format!("evaluate --model model --force {files}");
@@ -283,7 +284,7 @@ fn a_count_of_one_class_has_its_name() {
     assert!(page.contains("share of &gt;50K") && !page.contains("class 1"), "{page}");
 }
 
-/// Stopped and started again, `tune` repeats nothing and comes to the same end; its file serves `train`.
+/// Stopped and started again, `tune` repeats nothing and comes to the same end; `train` runs its file as it is.
 #[test]
 fn settings_are_tuned_and_nothing_is_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -311,7 +312,43 @@ fn settings_are_tuned_and_nothing_is_repeated() {
     fs::remove_file(folder.join("best.toml.journal").join(&records[0])).expect("a record");
     fs::write(folder.join("best.toml.journal").join(&records[1]), b"half").expect("a record");
     assert_eq!(tune(), (first, 1));
-    stdout(folder, &format!("train --config best.toml {files} --out model"));
+    let written = fs::read_to_string(folder.join("best.toml")).expect("settings");
+    assert!(written.starts_with("# easyllp train --config best.toml --out MODEL\n"), "{written}");
+    stdout(folder, "train --config best.toml --out model");
+    let report =
+        stdout(folder, &format!("tune {files} --l2 1,0.01 --folds 2 --json --quiet --out other.toml"));
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["trials"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["trials"][0]["ties_with_best"], true);
+}
+
+/// Methods differ by their parameters, a prior keeps the order in which it was given, and a file sets what the command line does not.
+#[test]
+fn methods_with_parameters_are_tuned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    three_classes(folder);
+    let config = "model = 'mlp:4'\n[optimizer]\nepochs = 2\nlr = 0.01\nl2 = 0\n[data]\nrows = 'rows.csv'\n\
+                  reports = 'reports.csv'\nkey = 'bag'\ncount = ['none', 'few', 'many']\nnumeric = []\nexclude = ['kind', 'x']\n";
+    fs::write(folder.join("base.toml"), config.replace("exclude = ['kind', 'x']", "features = 'n'"))
+        .expect("a file");
+    let rows = fs::read_to_string(folder.join("rows.csv")).expect("rows");
+    let lines = rows.lines().enumerate().map(|(place, line)| match place {
+        0 => format!("{line},n\n"),
+        _ => format!("{line},{}\n", place * 7 % 5),
+    });
+    fs::write(folder.join("rows.csv"), lines.collect::<String>()).expect("a file");
+    let command = "tune --config base.toml --force --folds 2 --loss softmax --method easyllp:prior=[0.4,0.3,0.3] \
+                   --method easyllp:prior=[0.4,0.3,0.3],targets=surrogate --out best.toml --json";
+    let board: serde_json::Value = serde_json::from_str(&stdout(folder, command)).expect("JSON");
+    let config = &board["trials"][0]["config"];
+    assert_eq!(config["method"]["prior"], serde_json::json!([0.3, 0.3, 0.4]));
+    assert_eq!(config["optimizer"], serde_json::json!({"l2": 0.0, "epochs": 2, "lr": 0.01}));
+    let written = fs::read_to_string(folder.join("best.toml")).expect("settings");
+    assert!(written.contains("prior=[0.4,0.3,0.3]"), "{written}");
+    stdout(folder, "train --config best.toml --out model");
+    let shown: serde_json::Value = serde_json::from_str(&stdout(folder, "show model --json")).expect("JSON");
+    assert_eq!(shown["config"]["method"], config["method"]);
 }
 
 /// Whatever is listed can be named, and comes to a model that orders rows.
@@ -329,49 +366,55 @@ fn every_listed_method_trains() {
         auc.split_whitespace().nth(1).expect("a figure").parse().expect("a number")
     };
     let labelled = "--rows rows.csv --label income --positive >50K";
-    for method in easyllp::MethodName::ALL {
-        let About { what, bags, models, classes, cost, reference } = method.about();
-        let told =
-            list.split("\n\n").find(|told| told.starts_with(&format!("{method}\n"))).expect("its part");
-        let models = match models {
-            Serves::Any => "any, with any loss",
-            Serves::LogOdds => "any, with logistic or softmax loss",
-            Serves::LinearLogOdds => "linear, with logistic or softmax loss",
-            Serves::LinearConvex => "linear, with a loss that stays convex",
-        };
+    for method in MethodConfig::all() {
+        let About { name, summary, bags, classes, cost, reference, .. } = *method.about();
+        let part = list.split("\n\n").find(|part| part.starts_with(&format!("{name}\n"))).expect("its part");
         let expected = [
-            format!("{what} ({reference})"),
-            format!("bags made: {bags}"),
-            format!("models: {models}"),
+            summary.to_owned(),
+            format!("assumes: {}", bags.as_str()),
+            format!("supports: {}", method.supports().as_str()),
             format!("classes: {classes}"),
-            format!("cost a row: {cost}"),
+            format!("cost: {cost}"),
+            format!("reference: {reference}"),
         ];
-        assert_eq!(told.lines().skip(1).map(str::trim).collect::<Vec<_>>(), expected);
-        let rest = match method {
-            easyllp::MethodName::Event => format!("{labelled} --epochs 3 --lr 0.01"),
-            easyllp::MethodName::EasyLlpSgd => format!("{files} --domain ball:10 --lr 0.3 --iterate average"),
-            easyllp::MethodName::LlpEm | easyllp::MethodName::AlternatingMeanMap => {
-                format!("{files} --l2 0.001 --rounds 3")
+        assert_eq!(part.lines().skip(1).map(str::trim).collect::<Vec<_>>(), expected);
+        let described = stdout(folder, &format!("methods {name}"));
+        let json: serde_json::Value =
+            serde_json::from_str(&stdout(folder, &format!("methods {name} --json"))).expect("JSON");
+        assert_eq!(json["summary"], summary);
+        for parameter in method.parameters() {
+            assert!(
+                described.contains(&format!("  {}\n    {}\n", parameter.name, parameter.about)),
+                "{described}"
+            );
+            assert!(json["schema"]["properties"][&parameter.name].is_object(), "{json:#}");
+        }
+        let (parameters, rest) = match method {
+            MethodConfig::Supervised(_) => ("", format!("{labelled} --epochs 3 --lr 0.01")),
+            MethodConfig::EasyLlpSgd(_) => (":domain=ball:10,iterate=average", format!("{files} --lr 0.3")),
+            MethodConfig::LlpEm(_) | MethodConfig::AlternatingMeanMap(_) => {
+                (":rounds=3", format!("{files} --l2 0.001"))
             }
-            _ => format!("{files} --epochs 3 --lr 0.01"),
+            _ => ("", format!("{files} --epochs 3 --lr 0.01")),
         };
-        let auc = auc_of(&format!("train --method {method} {rest} --out {method}"));
+        let auc = auc_of(&format!("train --method {name}{parameters} {rest} --out {name}"));
         assert!(auc > 0.7, "{method}: {auc}");
-        assert!(stdout(folder, &format!("show {method}")).contains(&format!("method {method}")));
+        assert!(stdout(folder, &format!("show {name}")).contains(&format!("method {name}")));
     }
-    // What methods leave open.
+    // Parameters.
     for rest in [
-        format!("{files} --epochs 3 --lr 0.01 --batches bags"),
-        format!("{files} --epochs 3 --lr 0.01 --targets fresh-surrogate --bag-weights size"),
-        format!("{files} --prior 0.76,0.24 --l2 0.01"),
+        format!("{files} --epochs 3 --lr 0.01 --method easyllp:batches=bags"),
+        format!("{files} --epochs 3 --lr 0.01 --method easyllp:targets=fresh-surrogate,bag_weights=size"),
+        format!("{files} --method easyllp:prior=[0.76,0.24] --l2 0.01"),
+        format!("{files} --method easyllp:prior=0.24 --l2 0.01"),
         format!(
-            "{files} --method easyllp-sgd --targets surrogate --steps soft --domain box:3 --lr 0.1 --iterate average"
+            "{files} --method easyllp-sgd:targets=surrogate,steps=soft,domain=box:3,iterate=average --lr 0.1"
         ),
-        format!("{labelled} --epochs 3 --lr 0.01 --rebag 8"),
-        format!("{files} --method label-generation --epsilon 0.5 --epochs 3 --lr 0.01"),
-        format!("{files} --method proportion-matching --distance squared --epochs 3 --lr 0.01"),
-        format!("{files} --method mean-map --ridge 0.01 --l2 0.01"),
-        format!("{files} --method laplacian-mean-map --smoothness 10 --l2 0.01"),
+        format!("{labelled} --epochs 3 --lr 0.01 --method easyllp:rebag=8"),
+        format!("{files} --method label-generation:epsilon=0.5 --epochs 3 --lr 0.01"),
+        format!("{files} --method proportion-matching:distance=squared --epochs 3 --lr 0.01"),
+        format!("{files} --method mean-map:ridge=0.01 --l2 0.01"),
+        format!("{files} --method laplacian-mean-map:smoothness=10 --l2 0.01"),
     ] {
         let auc = auc_of(&format!("train {rest} --out some"));
         assert!(auc > 0.7, "{rest}: {auc}");
@@ -411,7 +454,7 @@ fn formats_and_column_order_do_not_change_the_model() {
     assert!(shown.contains("softmax loss") && shown.contains("pixel_0"), "{shown}");
     stdout(folder, "predict --model model.safetensors --rows csv/rows.csv --out scores.csv");
     let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
-    assert!(scores.starts_with("score_0,"), "{}", scores.lines().next().unwrap_or_default());
+    assert!(scores.starts_with("probability_0,"), "{}", scores.lines().next().unwrap_or_default());
 }
 
 /// Images out of IDX files, which say their shape, over bags into a network; the model does not depend on threads.
@@ -529,28 +572,108 @@ fn the_order_of_rows_does_not_matter() {
     }
 }
 
-/// Options out of a file train the same model as the command line's, which wins where both say something.
+/// Settings of a file train the same model as options of the command line, which override them.
 #[test]
-fn a_configuration_holds_any_option() {
+fn a_file_holds_all_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     stdout(folder, "datasets export adult --part test --out adult.csv");
     stdout(folder, "bag --rows adult.csv --label income --positive >50K --size 16 --out bags");
-    let config = "rows = ['bags/rows.parquet']\nreports = 'bags/reports.parquet'\nkey = 'bag'\ncount = '>50K'\n\
-                  epochs = 2\nlr = 0.01\nbatch-size = 128\nl2 = 0.1\nexclude = ['age', 'sex']\nseed = 3\n";
+    let config = "seed = 3\nout = 'c'\n[optimizer]\nepochs = 2\nlr = 0.01\nbatch_size = 128\nl2 = 0.1\n[method]\nname = 'easyllp'\n\
+                  bag_weights = 'size'\n[data]\nrows = ['bags/rows.parquet']\nreports = 'bags/reports.parquet'\nkey = 'bag'\n\
+                  count = '>50K'\nexclude = ['age', 'sex']\n";
     fs::write(folder.join("train.toml"), config).expect("a file");
     stdout(folder, "train --config train.toml --l2 0.001 --out a");
     let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
     stdout(
         folder,
         &format!(
-            "train {files} --epochs 2 --lr 0.01 --batch-size 128 --l2 0.001 --exclude age,sex --seed 3 --out b"
+            "train {files} --epochs 2 --lr 0.01 --batch-size 128 --l2 0.001 --exclude age,sex --seed 3 --method easyllp:bag_weights=size --out b"
         ),
     );
     let read = |name: &str| fs::read(folder.join(name)).expect("a model");
     assert!(read("a") == read("b"));
     let shown = stdout(folder, "show a");
     assert!(shown.contains("Adam") && !shown.contains("sex"), "{shown}");
+    assert!(shown.contains("method easyllp:bag_weights=size"), "{shown}");
+    // Every command that reads data takes the same file.
+    stdout(folder, "train --config train.toml --holdout 0");
+    stdout(folder, "inspect --config train.toml");
+    assert!(stdout(folder, "evaluate --config train.toml --model c").contains("AUC"));
+    stdout(folder, "predict --config train.toml --model c --out scores.csv");
+    let scores = fs::read_to_string(folder.join("scores.csv")).expect("scores");
+    assert!(
+        scores.starts_with("probability,predicted_class\n"),
+        "{}",
+        scores.lines().next().unwrap_or_default()
+    );
+    let refused = easyllp(folder, "inspect --config train.toml --key nothing").assert().code(1);
+    assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("no column `nothing`"));
+}
+
+/// Quiet runs say nothing that is not asked for, verbose ones more; results come as JSON.
+#[test]
+fn messages_and_formats_are_chosen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    stdout(folder, "datasets export adult --part test --out adult.csv");
+    stdout(folder, "bag --rows adult.csv --label income --positive >50K --size 16 --out bags");
+    let files = "--rows bags/rows.parquet --reports bags/reports.parquet --key bag --count >50K";
+    let said = |arguments: &str| {
+        let output = easyllp(folder, arguments).assert().success();
+        String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+    };
+    let train = format!("train {files} --l2 0.01 --out model");
+    assert_eq!(said(&format!("{train} --quiet")), "");
+    assert!(said(&train).contains("model written to model") && !said(&train).contains("settings: "));
+    let verbose = said(&format!("--verbose {train}"));
+    assert!(verbose.contains("settings: [optimizer]\n") && verbose.contains("stage easyllp: "), "{verbose}");
+    easyllp(folder, &format!("{train} --quiet --verbose")).assert().code(2);
+    let json = |arguments: &str| -> serde_json::Value {
+        serde_json::from_str(&stdout(folder, &format!("{arguments} --json"))).expect("JSON")
+    };
+    let report = json(&train);
+    assert_eq!(report["config"]["optimizer"]["l2"], 0.01);
+    assert_eq!(report["validation"]["metrics"][0]["name"], "log loss");
+    assert_eq!(report["stages"][0]["optimizer"], "L-BFGS");
+    let inspected = json(&format!("inspect {files}"));
+    assert_eq!(
+        (&inspected["rows"], &inspected["randomness"]["verdict"]),
+        (&16281.into(), &"plausible".into())
+    );
+    let shown = json("show model --top 3");
+    assert_eq!(shown["weights"].as_array().map(Vec::len), Some(3));
+    assert_eq!(shown["config"], report["config"]);
+    assert_eq!(json("methods").as_array().map(Vec::len), Some(MethodConfig::all().len()));
+}
+
+/// `evaluate` reads columns as the model's encoder does, and as options say.
+#[test]
+fn categories_that_look_like_numbers_are_evaluated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let mut rows = "bag,x,zip\n".to_owned();
+    let mut reports = "bag,n\n".to_owned();
+    for row in 0..300_u32 {
+        let value = row.wrapping_mul(2_654_435_761) >> 16;
+        let _ = writeln!(rows, "{},{},{}", row / 3, value % 17, ["a7", "8", "9"][value as usize % 3]);
+        if row % 3 == 0 {
+            let _ = writeln!(reports, "{},{}", row / 3, value % 4);
+        }
+    }
+    let numbers = rows.replace(",a7", ",7");
+    fs::write(
+        folder.join("rows.csv"),
+        rows.replace(",a7", ",7x").replace(",8\n", ",8x\n").replace(",9\n", ",9x\n"),
+    )
+    .expect("a file");
+    fs::write(folder.join("numbers.csv"), numbers).expect("a file");
+    fs::write(folder.join("reports.csv"), reports).expect("a file");
+    let files = "--reports reports.csv --key bag --count n";
+    stdout(folder, &format!("train --rows rows.csv {files} --l2 0.1 --holdout 0 --out model"));
+    let evaluate = format!("evaluate --rows numbers.csv {files} --force --model model");
+    easyllp(folder, &evaluate).assert().code(1);
+    stdout(folder, &format!("{evaluate} --categorical zip"));
 }
 
 /// An interrupt ends the work at once, and leaves no file, not even a hidden one.
@@ -618,7 +741,8 @@ fn a_kill_leaves_no_partial_file() {
     let check_model = "show model.safetensors".to_owned();
     // The scores are a table that can be read to its end.
     let check_scores =
-        "bag --rows scores.parquet --label score --positive nothing --size 2 --out never".to_owned();
+        "bag --rows scores.parquet --label predicted_class --positive nothing --size 2 --out never"
+            .to_owned();
     for (command, out, check) in
         [(train, "model.safetensors", check_model), (predict, "scores.parquet", check_scores)]
     {

@@ -3,6 +3,7 @@
 mod accuracy;
 mod erm;
 mod held_out;
+pub(crate) mod method;
 mod population;
 mod ran_away;
 mod sgd;
@@ -20,7 +21,7 @@ pub use variance::Variance;
 use crate::data::{self, Data, DatasetName};
 use crate::error::{Error, Result};
 use crate::runner::Cell;
-use easyllp::ModelName;
+use easyllp::ModelSpec;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -198,7 +199,7 @@ fn check_sizes_and_bags(sizes: &[usize], bags: &[usize]) -> Result<(), String> {
 
 /// A model by its layers, not by the name of a network, which may have others one day: what was found depends on them.
 fn written_out(model: &str) -> String {
-    model.parse::<ModelName>().expect("an experiment is checked when it is read").to_string()
+    model.parse::<ModelSpec>().expect("an experiment is checked when it is read").to_string()
 }
 
 /// A seed of its own for each part of an experiment: the same whatever other parts are run.

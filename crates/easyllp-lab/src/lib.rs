@@ -44,6 +44,7 @@ pub use data::{
     default_folder, get, is_here,
 };
 pub use error::{Error, Result};
+pub use experiment::method::MethodName;
 pub use experiment::{Accuracy, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};
 pub use figures::{Figure, figures, title};
 pub use point::{Point, Summary, from_csv, lines, to_csv};

@@ -1,7 +1,7 @@
 //! REPORT: how an experiment was made, in the sentences that stand under its headline.
 
+use crate::experiment::method::MethodName;
 use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance};
-use easyllp::MethodName;
 
 /// What one must know to read its figures.
 pub(crate) fn protocol(kind: &Kind) -> String {
@@ -61,7 +61,7 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
     let mut sentences = vec![format!(
         "{epochs} rounds of Adam with steps of {learning_rate} and batches of {batch_size} rows; every round is judged by its averaged weights."
     )];
-    if accuracy.methods.contains(&MethodName::EasyLlp) {
+    if accuracy.methods.contains(&MethodName::EASYLLP) {
         sentences.push(format!(
             "easyllp is the centred form. {CENTRED}; only a last bag of the rows that are left over may be smaller."
         ));

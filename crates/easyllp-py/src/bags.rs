@@ -31,7 +31,7 @@ pub(crate) fn bags(
 }
 
 /// The prior of these shares; one share is that of the positive class.
-pub(crate) fn prior(shares: &[f64]) -> PyResult<LabelPrior> {
+fn prior(shares: &[f64]) -> PyResult<LabelPrior> {
     match shares {
         [positive] => LabelPrior::binary(*positive),
         several => LabelPrior::known(several.to_vec()),

@@ -17,16 +17,16 @@ fn link(name: &str) -> PyResult<Link> {
     match name {
         "logit" => Ok(Link::Logit),
         "identity" => Ok(Link::Identity),
-        _ => Err(PyValueError::new_err(format!("`{name}` is not a link: choose one of logit, identity"))),
+        _ => Err(PyValueError::new_err(format!("unknown link `{name}`: choose one of logit, identity"))),
     }
 }
 
-/// Figures by names that are Python's, in their order.
-pub(crate) fn named(figures: Vec<(&'static str, Estimate)>) -> Vec<(String, Estimate)> {
-    figures.into_iter().map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), estimate)).collect()
+/// Metrics by names that are Python's, in their order.
+pub(crate) fn named(metrics: Vec<(&'static str, Estimate)>) -> Vec<(String, Estimate)> {
+    metrics.into_iter().map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), estimate)).collect()
 }
 
-/// All figures of scores, and curves where there are two classes of which none is empty.
+/// All metrics of scores, and curves where there are two classes of which none is empty.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keywords of a private function")]
 pub(crate) fn evaluate(
@@ -56,7 +56,7 @@ pub(crate) fn evaluate(
         let scope = if is_of_population { Scope::Population } else { Scope::TheseRows };
         let estimator = Estimator::new(&bags)?.level(level)?.scope(scope).intervals(intervals)?;
         let mut found = json!({
-            "figures": named(estimator.figures(&predictions)?),
+            "metrics": named(estimator.metrics(&predictions)?),
             "randomness": told(&randomness(&bags)?),
         });
         let has_all = bags.pooled_proportions().iter().all(|&share| share > 0.0);
@@ -84,9 +84,9 @@ pub(crate) fn told(found: &Randomness) -> Value {
     })
 }
 
-/// One figure's estimate: value, standard error, and the ends of its interval.
+/// The estimate of one metric: value, standard error, and the ends of its interval.
 #[pyfunction]
-pub(crate) fn figure(
+pub(crate) fn metric(
     py: Python,
     name: &str,
     scores: PyReadonlyArray2<f32>,
@@ -112,7 +112,7 @@ pub(crate) fn figure(
     })?;
     let Estimate { value, standard_error, low, high, .. } = estimate.ok_or_else(|| {
         PyValueError::new_err(format!(
-            "`{name}` is not a figure: choose one of log_loss, brier, error, accuracy, auc, balanced_accuracy"
+            "unknown metric `{name}`: choose one of log_loss, brier, error, accuracy, auc, balanced_accuracy"
         ))
     })?;
     Ok((value, standard_error, low, high))

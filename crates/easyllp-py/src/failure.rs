@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 pub(crate) fn failure(error: Error) -> PyErr {
     match error {
         Error::CannotRead { .. } | Error::CannotWrite { .. } => PyOSError::new_err(error.to_string()),
-        Error::BrokenOff => PyKeyboardInterrupt::new_err(()),
+        Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         _ => PyValueError::new_err(error.to_string()),
     }
 }

@@ -193,7 +193,7 @@ pub(crate) fn dataset<'py>(
         "optdigits" => datasets::optdigits,
         _ => {
             return Err(PyValueError::new_err(format!(
-                "`{name}` is not a data set: choose one of adult, optdigits"
+                "unknown data set `{name}`: choose one of adult, optdigits"
             )));
         }
     };

@@ -4,11 +4,11 @@
 //! but progress that was asked for, and long work runs without Python's lock.
 
 mod bags;
+mod config;
 mod evaluation;
 mod failure;
 mod features;
 mod model;
-mod recipe;
 mod work;
 
 use pyo3::pymodule;
@@ -21,13 +21,16 @@ mod _easyllp {
     #[pymodule_export]
     use super::bags::{deal, soft_targets};
     #[pymodule_export]
-    use super::evaluation::{diagnose, evaluate, figure};
+    use super::config::{method_in_words, methods, needs_dense_rows};
+    #[pymodule_export]
+    use super::evaluation::{diagnose, evaluate, metric};
     #[pymodule_export]
     use super::features::{address, dataset};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::recipe::{methods, needs_dense_rows};
+    #[expect(non_upper_case_globals, reason = "the name that Python has for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 
     /// A wrong `EASYLLP_VECTORS` is a mistake in the environment, reported where it first matters.
     #[pymodule_init]

@@ -1,19 +1,19 @@
 //! A trained model: what a model file holds.
 
 use crate::bags::bags;
+use crate::config::config;
 use crate::evaluation::{named, told};
 use crate::failure::failure;
 use crate::features::Features;
-use crate::recipe::recipe;
 use crate::work::{Line, pooled, without_lock};
 use easyllp::diagnose::randomness;
-use easyllp::recipe::Doing;
+use easyllp::fit::{FitEvent, StageOptimizer};
 use easyllp::table::EncoderOptions;
-use easyllp::{ClassKind, Classes, Error, ImageShape, Model as _, ModelFile, Progress};
+use easyllp::{ClassKind, Classes, Error, ImageShape, Link, ModelFile, Progress, Scorer as _};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -38,46 +38,48 @@ impl Model {
         counts: PyReadonlyArray2<f64>,
         noise: Option<(String, Vec<f64>)>,
         classes: (Vec<String>, &str),
-        settings: &Bound<PyDict>,
+        settings: &str,
         image: Option<&str>,
         encoding: (usize, u32),
         n_threads: Option<usize>,
         is_verbose: bool,
     ) -> PyResult<(Self, String)> {
-        let recipe = recipe(settings)?;
+        let config = config(settings)?;
         let (names, kind) = classes;
         let classes =
             ClassKind::from_name(kind).and_then(|kind| Classes::new(names, kind)).map_err(failure)?;
         let image = image.map(str::parse::<ImageShape>).transpose().map_err(failure)?;
         let bags = bags(&of_row, &counts, noise)?;
-        recipe.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
+        config.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
         let (max_vocabulary, hash_buckets) = encoding;
         let lent = features.lent();
         let (file, outcome) = without_lock(py, n_threads, is_verbose, |line| {
             let found = randomness(&bags)?;
             let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
             let rows = lent.rows(&encoder)?;
-            line.say(format!("optimizer: {}", recipe.optimizer_choice()));
+            line.say(format!("optimizer: {}", config.optimizer_choice()));
             let mut progress = Telling::begin(line);
-            let fitted = recipe.fit(&rows, &bags, image, &mut |doing| progress.see(&doing))?;
-            let link = fitted.loss.training()?.link();
-            let held_out = match &fitted.held_out {
-                Some(held_out) => held_out
-                    .figures(link)?
-                    .map(|figures| json!({ "figures": named(figures), "n_bags": held_out.bags.n_bags() })),
-                None => None,
+            let mut watch = |event: FitEvent| progress.see(&event);
+            let fitting = config.fitting(&rows, &bags).encoder(encoder).classes(classes).image(image);
+            let fitted = fitting.watch(&mut watch).run()?;
+            let metrics = fitted.validation_metrics()?;
+            let validation = fitted.validation.as_ref().zip(metrics).map(|(validation, metrics)| {
+                json!({ "metrics": named(metrics), "n_bags": validation.bags.n_bags() })
+            });
+            let l2 = match fitted.optimizer() {
+                StageOptimizer::Lbfgs(lbfgs) => Some(lbfgs.l2),
+                StageOptimizer::Adam(adam) => Some(adam.weight_decay),
+                StageOptimizer::Sgd(_) | StageOptimizer::None => None,
             };
             let outcome = json!({
-                "log": fitted.log,
-                "held_out": held_out,
-                "optimizer": recipe.optimizer_choice().name,
+                "log": fitted.log(),
+                "l2": l2,
+                "validation": validation,
+                "optimizer": config.optimizer_choice().name,
                 "randomness": told(&found),
-                "assumes_random_bags": recipe.method.assumes_random_bags(),
+                "assumes_random_bags": config.method.assumes_random_bags(),
             });
-            Ok((
-                recipe.model_file(fitted, &rows, &bags, encoder.clone(), classes, image),
-                outcome.to_string(),
-            ))
+            Ok((fitted.into_file()?, outcome.to_string()))
         })?;
         Ok((Self(file), outcome))
     }
@@ -180,8 +182,15 @@ impl Model {
     }
 
     #[getter]
-    fn loss(&self) -> &'static str {
-        self.0.loss.as_str()
+    fn loss(&self) -> String {
+        self.0.loss.clone()
+    }
+
+    /// The settings that it was trained with, as JSON, and its method in words; None if the method is not a built-in one.
+    #[getter]
+    fn config(&self) -> Option<(String, String)> {
+        let config = self.0.config.as_ref()?;
+        Some((json!(config).to_string(), config.method.to_string()))
     }
 
     /// How it was trained, in words.
@@ -219,16 +228,14 @@ impl Model {
 
     /// What a score says: `logit` or `identity`.
     #[getter]
-    fn link(&self) -> PyResult<&'static str> {
-        let link = self.0.loss.training().map_err(failure)?.link();
-        Ok(if link == easyllp::Link::Identity { "identity" } else { "logit" })
+    fn link(&self) -> &'static str {
+        if self.0.link == Link::Identity { "identity" } else { "logit" }
     }
 
     /// The score above which a row of a task of two classes is taken for class 1.
     #[getter]
-    fn threshold(&self) -> PyResult<f64> {
-        let link = self.0.loss.training().map_err(failure)?.link();
-        Ok(if link == easyllp::Link::Identity { 0.5 } else { 0.0 })
+    fn threshold(&self) -> f64 {
+        if self.0.link == Link::Identity { 0.5 } else { 0.0 }
     }
 
     /// Weights of a linear model, one line a dense feature, and its intercepts; None for others.
@@ -269,16 +276,16 @@ impl<'t, 'w> Telling<'t, 'w> {
         Self { line, what: String::new(), epochs: 0, iteration: None, told: Instant::now() }
     }
 
-    fn see(&mut self, doing: &Doing) -> ControlFlow<()> {
-        match *doing {
-            Doing::Begins { what, epochs, rows } => {
+    fn see(&mut self, event: &FitEvent) -> ControlFlow<()> {
+        match *event {
+            FitEvent::Started { what, epochs, rows, .. } => {
                 (self.what, self.epochs) = (what.to_owned(), epochs);
                 self.line.say(format!("{what}: {rows} rows"));
             }
-            Doing::Progress(Progress::Iteration { iteration, left }) => {
+            FitEvent::Progress(Progress::Iteration { iteration, left }) => {
                 self.iteration = Some((iteration, left.map(|left| iteration + left)));
             }
-            Doing::Progress(Progress::Epoch(log)) if self.line.is_heard() => {
+            FitEvent::Progress(Progress::Epoch(log)) if self.line.is_heard() => {
                 self.told = Instant::now();
                 let where_it_is = match self.iteration.take() {
                     Some((iteration, Some(of))) => format!("iteration {iteration} of about {of}"),
@@ -287,13 +294,13 @@ impl<'t, 'w> Telling<'t, 'w> {
                 };
                 self.line.say(format!("{}: {where_it_is}, loss {:.4}", self.what, log.loss));
             }
-            Doing::Progress(Progress::Batch { epoch, rows_done, n_rows })
+            FitEvent::Progress(Progress::Batch { epoch, rows_done, n_rows })
                 if self.told.elapsed() >= LINE_EVERY =>
             {
                 self.told = Instant::now();
                 self.line.say(format!("{}: epoch {epoch}, {rows_done} of {n_rows} rows", self.what));
             }
-            Doing::Progress(_) => {}
+            FitEvent::Progress(_) => {}
         }
         self.line.goes_on()
     }

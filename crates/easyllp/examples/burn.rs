@@ -12,9 +12,10 @@ use burn::tensor::activation::gelu;
 use burn::tensor::{Device, Int, Tensor};
 use easyllp::model::{BurnModel, BurnScores};
 use easyllp::table::{Encoder, EncoderOptions};
+use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, EasyLlp, Estimate, Estimator, LossName, Model, Optimizer, Predictions, Result, Trainer,
-    bagging, datasets, metrics,
+    Adam, Bags, EasyLlp, Estimate, Estimator, LossName, Model, Optimizer, Predictions, Result, Scorer,
+    Trainer, bagging, datasets, metrics,
 };
 
 /// Blocks of x + W₂ gelu(W₁ norm(x)), between a way in and a way out.
@@ -83,7 +84,7 @@ fn main() -> Result<()> {
     let settings = Adam { epochs: 20, weight_decay: 0.1, ..Adam::default() };
     let loss = LossName::Logistic.training()?;
     let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: SEED };
-    trainer.fit(&mut model, &rows, &mut EasyLlp::new(&bags), loss)?;
+    trainer.fit(&mut model, &rows, Aim::Targets(&mut EasyLlp::new(&bags), loss))?;
 
     let scores = model.scores(&test_rows)?;
     let predictions = Predictions::new(scores.view(), loss.link())?;

@@ -15,9 +15,10 @@
 
 use crate::atomic::{AtomicFile, cannot_write};
 use crate::classes::Classes;
+use crate::config::FitConfig;
 use crate::error::{Error, Result, check_length};
-use crate::loss::LossName;
-use crate::model::{AnyModel, ImageShape, Model, ModelName, RowsForm};
+use crate::loss::Link;
+use crate::model::{AnyModel, ImageShape, Model, ModelSpec, RowsForm, Scorer};
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::table::Encoder;
@@ -53,7 +54,7 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-/// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, LossName, ModelFile, ModelName, TrainingBags};
+/// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, Link, ModelFile, ModelSpec, TrainingBags};
 ///
 /// let table = Table::new(vec![("age".into(), Column::Numeric(vec![20.0, 40.0]))])?;
 /// let encoder = Encoder::fit(&table, EncoderOptions::default())?;
@@ -61,13 +62,15 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 /// let file = ModelFile {
 ///     encoder,
 ///     classes: Classes::sorted(&["no", "yes"])?.0,
-///     loss: LossName::Logistic,
+///     loss: "logistic".into(),
+///     link: Link::Logit,
 ///     method: "easyllp".into(),
+///     config: None,
 ///     prior: LabelPrior::binary(0.25)?,
 ///     settings: [("optimizer".into(), "adam".into())].into(),
 ///     fingerprint: "3f21".into(),
 ///     training_bags: TrainingBags::default(),
-///     name: ModelName::Linear,
+///     name: ModelSpec::Linear,
 ///     image: None,
 ///     model,
 /// };
@@ -87,10 +90,14 @@ pub struct ModelFile {
     pub encoder: Encoder,
     /// What each class is called; two for a task of one score.
     pub classes: Classes,
-    /// The loss it was trained with, which tells what its scores say.
-    pub loss: LossName,
-    /// The method that gave rows their targets, by name.
+    /// The name of the loss that it was trained with.
+    pub loss: String,
+    /// What its scores mean.
+    pub link: Link,
+    /// The name of the method that it was trained by.
     pub method: String,
+    /// The settings that it was trained with; `None` if the method is not a built-in one.
+    pub config: Option<FitConfig>,
     /// The label prior among the rows it was trained on.
     pub prior: LabelPrior,
     /// How it was trained, for people to read.
@@ -100,7 +107,7 @@ pub struct ModelFile {
     /// Which bags it was trained on: evaluated on these it would look better than it is.
     pub training_bags: TrainingBags,
     /// What the model is.
-    pub name: ModelName,
+    pub name: ModelSpec,
     /// The shape of the images that its dense features are, if they are.
     pub image: Option<ImageShape>,
     /// The model.
@@ -135,15 +142,12 @@ impl ModelFile {
 
     /// The probability of each class for each row: N × C.
     pub fn probabilities(&self, rows: &Rows) -> Result<Array2<f64>> {
-        let link = self.loss.training()?.link();
-        let scores = self.model.scores(rows)?;
-        let mut probabilities = Array2::zeros((scores.nrows(), self.classes.len()));
-        let mut wide = vec![0.0; scores.ncols()];
-        for (line, mut of_row) in scores.rows().into_iter().zip(probabilities.rows_mut()) {
-            wide.iter_mut().zip(line).for_each(|(wide, score)| *wide = f64::from(*score));
-            link.probabilities(&wide, of_row.as_slice_mut().expect("a line of a new array"))?;
-        }
-        Ok(probabilities)
+        self.link.probabilities_of(self.model.scores(rows)?.view(), self.classes.len())
+    }
+
+    /// The settings to train such a model again.
+    pub fn settings_to_refit(&self) -> Result<&FitConfig> {
+        self.config.as_ref().ok_or_else(|| Error::ForeignMethod { method: self.method.clone() })
     }
 
     /// Refuses what could not be written and read back.
@@ -159,7 +163,9 @@ impl ModelFile {
             encoder: Cow::Borrowed(&self.encoder),
             fingerprint: Cow::Borrowed(&self.fingerprint),
             format: FORMAT,
-            loss: self.loss,
+            loss: Cow::Borrowed(&self.loss),
+            link: self.link,
+            config: self.config.as_ref().map(Cow::Borrowed),
             method: Cow::Borrowed(&self.method),
             image: self.image.map(|image| image.to_string().into()),
             model: Cow::Borrowed(&self.name),
@@ -199,6 +205,8 @@ impl ModelFile {
             encoder,
             fingerprint,
             image,
+            config,
+            link,
             loss,
             method,
             model: name,
@@ -215,8 +223,10 @@ impl ModelFile {
         let file = Self {
             encoder: encoder.into_owned(),
             classes: classes.into_owned(),
-            loss,
+            loss: loss.into_owned(),
+            link,
             method: method.into_owned(),
+            config: config.map(Cow::into_owned),
             prior: prior.into_owned(),
             settings: settings.into_owned(),
             fingerprint: fingerprint.into_owned(),
@@ -252,7 +262,6 @@ impl ModelFile {
     /// Refuses what could not score rows, or could not be read back: before writing, and after reading.
     fn check(&self) -> Checked<()> {
         check_length("classes of the prior", self.classes.len(), self.prior.classes().len())?;
-        self.loss.training()?;
         self.encoder.check()?;
         if let Some(flaw) = self.training_bags.flaw() {
             return refuse(flaw);
@@ -274,14 +283,17 @@ impl ModelFile {
 #[derive(Serialize, Deserialize)]
 struct Description<'m> {
     classes: Cow<'m, Classes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    config: Option<Cow<'m, FitConfig>>,
     encoder: Cow<'m, Encoder>,
     fingerprint: Cow<'m, str>,
     format: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     image: Option<Cow<'m, str>>,
-    loss: LossName,
+    link: Link,
+    loss: Cow<'m, str>,
     method: Cow<'m, str>,
-    model: Cow<'m, ModelName>,
+    model: Cow<'m, ModelSpec>,
     prior: Cow<'m, LabelPrior>,
     settings: Cow<'m, BTreeMap<String, String>>,
     training_bags: Cow<'m, TrainingBags>,
@@ -333,7 +345,7 @@ impl View for Tensor<'_> {
 
 /// The model of this name and form with the numbers of a file.
 fn read_model(
-    name: &ModelName,
+    name: &ModelSpec,
     form: RowsForm,
     n_classes: usize,
     tensors: &Metadata,

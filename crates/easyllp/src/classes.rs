@@ -155,6 +155,11 @@ impl Classes {
         Ok((Self::new(sorted, ClassKind::Text)?, order))
     }
 
+    /// Classes that are numbers from 0.
+    pub fn numbered(n_classes: usize) -> Result<Self> {
+        Self::new((0..n_classes).map(|class| class.to_string()).collect(), ClassKind::Integer)
+    }
+
     /// The rows that are not counted under this name, and those that are.
     pub fn counted(name: &str) -> Self {
         Self { kind: ClassKind::Counted, names: vec![not(name), name.into()] }

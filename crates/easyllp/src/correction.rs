@@ -35,6 +35,7 @@
 //! bags of one row, every form returns the label itself, to the bit.
 
 mod shares;
+mod words;
 
 pub(crate) use shares::inside;
 
@@ -45,9 +46,11 @@ use crate::prior::LabelPrior;
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 /// How much say each bag has in a centred correction.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum BagWeights {
     /// Every bag has the same say. The covariance that a bag shows is as noisy for a large bag as for a small one, so
     /// this is the right default.

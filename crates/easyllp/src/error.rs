@@ -49,7 +49,7 @@ pub enum Error {
     Shape { what: &'static str, expected: usize, got: usize },
     #[error("column `{column}` is missing from the table")]
     ColumnMissing { column: String },
-    #[error("column `{column}` is there twice")]
+    #[error("duplicate column `{column}`")]
     ColumnTwice { column: String },
     #[error("column `{column}` is {got}, but the encoder was fitted on a {expected} one")]
     ColumnKind { column: String, expected: &'static str, got: &'static str },
@@ -159,7 +159,7 @@ pub enum Error {
     BagsDiffer { task: usize },
     #[error("a task of {n_classes} classes: at least 2 are needed")]
     TooFewClasses { n_classes: usize },
-    #[error("a task of {n_classes} classes: at most {limit} are served")]
+    #[error("a task of {n_classes} classes: at most {limit} are supported")]
     TooManyClasses { n_classes: usize, limit: usize },
     #[error(
         "bag index {bag} reports {count} rows of class index {class}: a count is a finite number of at most {limit:e}"
@@ -207,7 +207,7 @@ pub enum Error {
     TooFewBags { what: &'static str, needed: usize, got: usize },
     #[error("{what} needs rows of both classes, but by their counts the bags hold one only")]
     OneClass { what: &'static str },
-    #[error("this is for two classes, and there are {n_classes}")]
+    #[error("requires two classes, found {n_classes}")]
     TwoClassesOnly { n_classes: usize },
 
     // Correction
@@ -228,13 +228,13 @@ pub enum Error {
     UnknownVectors { name: String, available: String },
     #[error("{name} is {value}: it must be {expected}")]
     Setting { name: &'static str, value: String, expected: &'static str },
-    #[error("`{name}` is not a {what}: choose one of {choices}")]
+    #[error("unknown {what} `{name}`: choose one of {choices}")]
     UnknownName { what: &'static str, name: String, choices: &'static str },
     #[error("L-BFGS and SGD need a loss that stays convex for any target, and {loss} does not: use Adam")]
     NotConvex { loss: &'static str },
-    #[error("L-BFGS serves linear models only: use Adam")]
+    #[error("L-BFGS requires a linear model: use Adam")]
     NotLinear,
-    #[error("{loss} loss serves two classes, not {n_classes}: use softmax")]
+    #[error("{loss} loss requires two classes, found {n_classes}: use softmax")]
     BinaryLoss { loss: &'static str, n_classes: usize },
     #[error(
         "the corrected loss has no minimum: it fell to {loss} in iteration {iteration} and keeps falling; raise `l2`"
@@ -245,7 +245,7 @@ pub enum Error {
     #[error("rows have {n_fields} categorical fields, which this model cannot take: use an embedding net")]
     FieldsWithoutEmbedding { n_fields: usize },
     #[error(
-        "`{name}` is no model: choose linear, mlp:WIDTHS, embedding:WIDTH,mlp:WIDTHS or cnn:LAYERS, such as mlp:256,128 or cnn:mnist"
+        "unknown model `{name}`: choose linear, mlp:WIDTHS, embedding:WIDTH,mlp:WIDTHS or cnn:LAYERS, such as mlp:256,128 or cnn:mnist"
     )]
     UnknownModel { name: String },
     #[error("a cnn needs to know the shape of its images, such as 1x28x28")]
@@ -264,22 +264,20 @@ pub enum Error {
     ModuleFailed { reason: String },
     #[error("models in columns are trained with Adam")]
     ColumnsWithoutAdam,
-    #[error("whole bags are judged in minibatches, with Adam: give it epochs")]
+    #[error("a loss of whole bags requires Adam: set `epochs`")]
     BagsWithoutAdam,
-    #[error("{method} is for linear models with logistic or softmax loss")]
-    LinearLogLossOnly { method: &'static str },
-    #[error("SGD in one pass is easyllp-sgd's, which has no other optimiser")]
-    OnePassOnly,
-    #[error("{method} is for linear models")]
-    LinearOnly { method: &'static str },
+    #[error("method {method} requires a linear model with logistic or softmax loss")]
+    LinearLogLossOnly { method: String },
+    #[error("method {method} requires a linear model")]
+    LinearOnly { method: String },
+    #[error("{what} requires row labels, found counts of bags")]
+    RowLabelsOnly { what: String },
+    #[error("{what} requires row labels, given as bags of one row: bag index {bag} has {size} rows")]
+    NotLabelled { what: String, bag: usize, size: usize },
     #[error(
-        "{what} needs the labels of rows, which are bags of one row each, and bag index {bag} has {size} rows"
+        "method {method} requires scores that are log-odds, and those of the {loss} loss are not: use logistic or softmax"
     )]
-    NotLabelled { what: &'static str, bag: usize, size: usize },
-    #[error(
-        "{method} needs scores that are log odds, and those of the {loss} loss are not: use logistic or softmax"
-    )]
-    LogOddsOnly { method: &'static str, loss: &'static str },
+    LogOddsOnly { method: String, loss: String },
     #[error(
         "rows have {n_fields} categorical fields, and models in columns take none: train them one by one"
     )]
@@ -291,22 +289,34 @@ pub enum Error {
     #[error("row index {row} is to be trained on, but there are only {n_rows} rows")]
     TrainingRowOutOfRange { row: u32, n_rows: usize },
     #[error(
-        "training ran away in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
+        "training diverged in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
          weight decay"
     )]
     Diverged { epoch: usize, batch: usize, loss: f64 },
 
-    // Recipes
+    // Settings of a fit
     #[error("{reason}")]
-    Misfit { reason: String },
+    Config { reason: String },
+    #[error("unknown method `{name}`: choose one of {choices}")]
+    UnknownMethod { name: String, choices: String },
+    #[error("method {method} has no parameter `{name}`: its parameters are {known}")]
+    UnknownParameter { method: &'static str, name: String, known: String },
+    #[error("parameter `{name}` of {method} is {value}: expected {expected}")]
+    BadParameter { method: &'static str, name: String, value: String, expected: String },
+    #[error("expected a number above 0, found {number}")]
+    NotPositive { number: f64 },
     #[error(
-        "a holdout of {holdout} leaves {n_held_out} of {n_bags} bags to hold out, and 2 are needed: hold out more, or none"
+        "the model was trained by method `{method}`, which is not built in: it predicts, but it cannot be trained again by name"
+    )]
+    ForeignMethod { method: String },
+    #[error(
+        "a validation share of {holdout} holds out {n_held_out} of {n_bags} bags, at least 2 are required: hold out more, or none"
     )]
     TooFewHeldOut { holdout: f64, n_bags: usize, n_held_out: usize },
-    #[error("no epoch has a figure on the held-out bags that is a number")]
-    NoFigure,
-    #[error("training was broken off")]
-    BrokenOff,
+    #[error("no candidate has a finite metric on the validation bags")]
+    NoValidationMetric,
+    #[error("training was interrupted")]
+    Interrupted,
 
     // Evaluation
     #[error("scores of a margin loss give no probabilities: train with a loss that does, such as logistic")]
@@ -317,6 +327,8 @@ pub enum Error {
     // Model files
     #[error("{path} is not a model that can be read: {reason}")]
     BadModelFile { path: PathBuf, reason: String },
+    #[error("the rows have categories, and the encoder that made them is not known: set it for the fit")]
+    NoEncoder,
     #[error("not a sound model: {reason}")]
     BadModel { reason: String },
     #[error(

@@ -478,7 +478,7 @@ struct Sums {
 mod tests {
     use super::*;
     use crate::bags::{Noise, Partition};
-    use crate::link::Link;
+    use crate::loss::Link;
     use crate::metrics;
     use ndarray::array;
 
@@ -547,13 +547,13 @@ mod tests {
                 let estimator = Estimator::new(&bags).unwrap();
                 let drawn = estimator.intervals(Intervals::Bootstrap { draws: 100, seed: 1 }).unwrap();
                 for of_rows in [estimator.scope(Scope::TheseRows), drawn.scope(Scope::TheseRows)] {
-                    for (name, figure) in of_rows.figures(&predictions).unwrap() {
+                    for (name, figure) in of_rows.metrics(&predictions).unwrap() {
                         let width = figure.high - figure.low;
                         assert!(width.abs() < 1e-12 && figure.standard_error < 1e-12, "{name}: {figure:?}");
                         assert!((figure.high - figure.value).abs() < 1e-9, "{name}: {figure:?}");
                     }
                 }
-                let (_, log_loss) = estimator.figures(&predictions).unwrap()[0];
+                let (_, log_loss) = estimator.metrics(&predictions).unwrap()[0];
                 assert!(log_loss.high > log_loss.low, "the population is still unknown: {log_loss:?}");
             }
         }

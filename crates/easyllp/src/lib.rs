@@ -7,9 +7,9 @@
 //!
 //! ```text
 //!   READ            BAG              CORRECT           TRAIN                     EVALUATE
-//!   Rows            Bags             Correction        Trainer                   Estimator
-//!   table, datasets bagging          LabelPrior        method, loss, model,      metrics
-//!                                    Targets           optim                     diagnose
+//!   Rows            Bags             Correction        FitConfig → Fitted        Estimator
+//!   table, datasets bagging          LabelPrior        method, session, train,   metrics
+//!                                    Targets           loss, model               diagnose
 //!
 //!   features ─────────────────────────────────────────► scores ────────────────► log loss, Brier, accuracy
 //!      │ indices only                                     ▲                          ▲ each with an interval
@@ -30,28 +30,24 @@
 //! let rows = encoder.encode(&digits.train.table)?;
 //! let odd: Vec<u32> = digits.train.labels.iter().map(|digit| digit % 2).collect();
 //!
-//! // BAG: 16 rows a bag, of which a count is all that is known; a fifth of the bags is kept back.
+//! // BAG: 16 rows a bag, of which only a count is known; a fifth of the bags is kept back.
 //! let partition = bagging::random(rows.n_rows(), &bagging::Sizes::Fixed(16), 1)?;
 //! let bags = Bags::from_labels(partition, &odd, 2)?;
 //! let bagging::Split { train, held_out } = bagging::split(&bags, 0.2, 1)?;
 //!
-//! // CORRECT and TRAIN: a linear model of rows, from the counts of bags.
-//! let mut model = LinearModel::for_rows(&rows, 2)?;
-//! let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 0.1, ..Lbfgs::default() });
-//! let loss = LossName::Logistic.training()?;
-//! Trainer { optimizer, seed: 1 }.fit(&mut model, &rows, &mut EasyLlp::new(&train), loss)?;
+//! // CORRECT and TRAIN: a linear model of rows from the counts of bags, its penalty chosen on validation bags.
+//! let fitted = FitConfig::default().fitting(&rows, &train).encoder(encoder.clone()).run()?;
 //!
-//! // EVALUATE: how many *rows* it gets right, from bags that it was not trained on.
-//! let scores = model.scores(&rows)?;
-//! let predictions = Predictions::new(scores.view(), loss.link())?;
-//! let accuracy = Estimator::new(&held_out)?.accuracy(&predictions)?;
+//! // EVALUATE: how good it is at *rows*, from bags that it was not trained on.
+//! let estimates = fitted.evaluate(&rows, &held_out)?;
+//! let (_, accuracy) = estimates.iter().find(|(name, _)| *name == "accuracy").unwrap();
 //! assert!(accuracy.value > 0.8);
 //!
 //! // Where there are row labels, the truth can be looked at too: here on digits that no bag has seen.
 //! let test = encoder.encode(&digits.test.table)?;
 //! let odd: Vec<u32> = digits.test.labels.iter().map(|digit| digit % 2).collect();
-//! let scores = model.scores(&test)?;
-//! let truth = metrics::accuracy(&Predictions::new(scores.view(), loss.link())?, &odd)?;
+//! let scores = fitted.scores(&test)?;
+//! let truth = metrics::accuracy(&Predictions::new(scores.view(), fitted.link)?, &odd)?;
 //! assert!(truth > 0.8);
 //! # Ok::<(), easyllp::Error>(())
 //! ```
@@ -77,13 +73,13 @@ pub mod correction;
 mod prior;
 
 // TRAIN
+mod aim;
 mod kernel;
-mod link;
 pub mod loss;
-pub mod method;
 pub mod model;
+mod number;
 mod optim;
-mod train;
+pub mod train;
 
 // EVALUATE
 pub mod diagnose;
@@ -92,7 +88,10 @@ pub mod metrics;
 mod predictions;
 
 // ALL OF IT
-pub mod recipe;
+mod config;
+pub mod fit;
+pub mod method;
+pub mod session;
 
 // REPORT
 mod artifact;
@@ -108,21 +107,20 @@ pub use classes::{ClassKind, Classes, CountOrder, n_classes, n_columns};
 pub use correction::{BagWeights, Correction, Targets};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Estimator, Scope};
+pub use fit::{FitConfig, Fitted};
 pub use journal::Journal;
 pub use kernel::Vectors;
-pub use link::Link;
-pub use loss::{Loss, LossName, TrainingLoss};
-pub use method::{EasyLlp, MethodName, MethodOptions, TargetRule};
-pub use model::{AnyModel, Cnn, EmbeddingNet, ImageShape, LinearColumns, LinearModel, Mlp, Model, ModelName};
+pub use loss::{Link, Loss, LossName, TrainingLoss};
+pub use method::{EasyLlp, MethodConfig, TargetRule};
+pub use model::{
+    AnyModel, Cnn, EmbeddingNet, ImageShape, LinearColumns, LinearModel, Mlp, Model, ModelSpec, Scorer,
+};
 pub use optim::{Adam, Lbfgs, Sgd, sgd};
 pub use predictions::Predictions;
 pub use prior::LabelPrior;
-pub use recipe::Recipe;
 pub use rows::{Csr, DenseRows, RowBatch, RowBuffer, Rows};
-pub use train::{
-    Best, ColumnFigures, ColumnsLog, EpochLog, Judge, Lesson, Optimizer, Progress, Stop, TrainLog, Trainer,
-    Way,
-};
+pub use session::{Method, Session};
+pub use train::{ColumnsLog, EarlyStopping, Optimizer, Progress, Stop, TrainLog, Trainer};
 pub use training_bags::{Overlap, TrainingBags};
 
 /// The README's example is run with the documentation's.

@@ -5,9 +5,12 @@
 //! Linearity in the target is what makes it unbiased: the paper's Lemma *derand* holds for any ℓ. All is computed in
 //! `f64`, and finite for scores far beyond ±10⁴.
 
+mod link;
+
+pub use link::Link;
+
 use crate::error::{Error, Result};
 use crate::kernel::{logistic_columns, logistic_losses, logistic_scores};
-use crate::link::Link;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +27,8 @@ pub enum Convexity {
 
 /// A loss of scores and a class, to evaluate with.
 pub trait Loss: Sync {
-    /// The loss's name.
-    fn name(&self) -> LossName;
+    /// The loss's name, for messages and model files.
+    fn name(&self) -> &'static str;
 
     /// What scores trained with this loss say.
     fn link(&self) -> Link;
@@ -47,6 +50,16 @@ pub trait TrainingLoss: Loss {
     /// The corrected loss of a row, and its derivative in each score.
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
 
+    /// About the second derivative of the corrected loss in a score, the same for all rows: what L-BFGS starts from. A bound from above
+    /// will do. `mean_targets` has the mean target of each score.
+    fn curvature(&self, mean_targets: &[f64]) -> f64;
+
+    /// The scores that are best if all rows have the same, given the mean target of each score; `None` if there are no such scores.
+    fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
+        let _ = mean_targets;
+        None
+    }
+
     /// Whether the mean corrected loss has a minimum along a shift of all scores whatever the targets are. If not, training
     /// shifts targets so that each class has a mean in (0, 1); see [`Correction`](crate::correction).
     fn has_minimum_for_any_targets(&self) -> bool {
@@ -56,7 +69,7 @@ pub trait TrainingLoss: Loss {
     /// Refuses more than two classes, if that is all that it knows.
     fn check_classes(&self, n_classes: usize) -> Result<()> {
         if self.is_binary() && n_classes > 2 {
-            return Err(Error::BinaryLoss { loss: self.name().as_str(), n_classes });
+            return Err(Error::BinaryLoss { loss: self.name(), n_classes });
         }
         Ok(())
     }
@@ -215,8 +228,8 @@ impl std::str::FromStr for LossName {
 pub struct Logistic;
 
 impl Loss for Logistic {
-    fn name(&self) -> LossName {
-        LossName::Logistic
+    fn name(&self) -> &'static str {
+        LossName::Logistic.as_str()
     }
 
     fn link(&self) -> Link {
@@ -240,6 +253,14 @@ impl Loss for Logistic {
 }
 
 impl TrainingLoss for Logistic {
+    fn curvature(&self, mean_targets: &[f64]) -> f64 {
+        curvature_of_cross_entropy(mean_targets)
+    }
+
+    fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
+        Some(log_odds(mean_targets))
+    }
+
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         // ℓ(f, 1) − ℓ(f, 0) = −f, so the corrected loss is softplus(f) − A f, convex whatever A is.
         column_sum(scores, targets, derivative, |f, target| (softplus(f) - target * f, sigmoid(f) - target))
@@ -271,8 +292,8 @@ impl TrainingLoss for Logistic {
 pub struct Softmax;
 
 impl Loss for Softmax {
-    fn name(&self) -> LossName {
-        LossName::Softmax
+    fn name(&self) -> &'static str {
+        LossName::Softmax.as_str()
     }
 
     fn link(&self) -> Link {
@@ -293,6 +314,14 @@ impl Loss for Softmax {
 }
 
 impl TrainingLoss for Softmax {
+    fn curvature(&self, mean_targets: &[f64]) -> f64 {
+        curvature_of_cross_entropy(mean_targets)
+    }
+
+    fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
+        Some(log_odds(mean_targets))
+    }
+
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         if scores.len() == 1 {
             return Logistic.corrected(scores, targets, derivative);
@@ -313,8 +342,8 @@ impl TrainingLoss for Softmax {
 pub struct Squared;
 
 impl Loss for Squared {
-    fn name(&self) -> LossName {
-        LossName::Squared
+    fn name(&self) -> &'static str {
+        LossName::Squared.as_str()
     }
 
     fn link(&self) -> Link {
@@ -331,6 +360,14 @@ impl Loss for Squared {
 }
 
 impl TrainingLoss for Squared {
+    fn curvature(&self, _mean_targets: &[f64]) -> f64 {
+        2.0
+    }
+
+    fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
+        Some(mean_targets.to_vec())
+    }
+
     fn has_minimum_for_any_targets(&self) -> bool {
         true
     }
@@ -349,8 +386,8 @@ impl TrainingLoss for Squared {
 pub struct Hinge;
 
 impl Loss for Hinge {
-    fn name(&self) -> LossName {
-        LossName::Hinge
+    fn name(&self) -> &'static str {
+        LossName::Hinge.as_str()
     }
 
     fn link(&self) -> Link {
@@ -367,6 +404,10 @@ impl Loss for Hinge {
 }
 
 impl TrainingLoss for Hinge {
+    fn curvature(&self, _mean_targets: &[f64]) -> f64 {
+        2.0
+    }
+
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
         column_sum(scores, targets, derivative, |f, target| {
             let value = (1.0 - target) * (1.0 + f).max(0.0) + target * (1.0 - f).max(0.0);
@@ -385,8 +426,8 @@ pub struct ZeroOne {
 }
 
 impl Loss for ZeroOne {
-    fn name(&self) -> LossName {
-        LossName::ZeroOne
+    fn name(&self) -> &'static str {
+        LossName::ZeroOne.as_str()
     }
 
     fn link(&self) -> Link {
@@ -401,6 +442,22 @@ impl Loss for ZeroOne {
         out.fill(1.0);
         out[self.link.class(scores)] = 0.0;
     }
+}
+
+/// The second derivative of cross-entropy where every row has the mean target, which is no further from 0 and 1 than rows' own
+/// predictions are likely to be.
+fn curvature_of_cross_entropy(mean_targets: &[f64]) -> f64 {
+    let of_scores = mean_targets.iter().map(|mean| {
+        let mean = mean.clamp(0.02, 0.98);
+        mean * (1.0 - mean)
+    });
+    of_scores.sum::<f64>() / mean_targets.len() as f64
+}
+
+/// The log-odds of class shares: one score for two classes, else one a class.
+fn log_odds(shares: &[f64]) -> Vec<f64> {
+    let of = |share: &f64| if shares.len() == 1 { (share / (1.0 - share)).ln() } else { share.ln() };
+    shares.iter().map(of).collect()
 }
 
 /// Values of a loss that is a sum over columns, from its values [for class 0, for class 1] at one score.

@@ -97,7 +97,7 @@ fn mean(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Link;
+    use crate::loss::Link;
     use ndarray::array;
 
     #[test]

@@ -57,27 +57,17 @@ impl ModelFile {
     ///
     /// ```
     /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-    /// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, LossName, ModelFile, ModelName};
+    /// use easyllp::{Bags, FitConfig, bagging};
     ///
-    /// let table = Table::new(vec![
-    ///     ("age".into(), Column::Numeric(vec![20.0, f64::NAN])),
-    ///     ("city".into(), Column::categorical(["Bern", "Wien"])),
-    /// ])?;
+    /// let ages = (0..400).map(f64::from).collect();
+    /// let cities = (0..400).map(|row| if row % 3 == 0 { "Bern" } else { "Wien" });
+    /// let table =
+    ///     Table::new(vec![("age".into(), Column::Numeric(ages)), ("city".into(), Column::categorical(cities))])?;
     /// let encoder = Encoder::fit(&table, EncoderOptions::default())?;
-    /// let model = AnyModel::Linear(LinearModel::for_rows(&encoder.encode(&table)?, 2)?);
-    /// let file = ModelFile {
-    ///     encoder,
-    ///     classes: Classes::sorted(&["no", "yes"])?.0,
-    ///     loss: LossName::Logistic,
-    ///     method: "easyllp".into(),
-    ///     prior: LabelPrior::binary(0.25)?,
-    ///     settings: [].into(),
-    ///     fingerprint: "3f21".into(),
-    ///     training_bags: easyllp::TrainingBags::default(),
-    ///     name: ModelName::Linear,
-    ///     image: None,
-    ///     model,
-    /// };
+    /// let labels: Vec<u32> = (0..400).map(|row| u32::from(row > 250)).collect();
+    /// let bags = Bags::from_labels(bagging::random(400, &bagging::Sizes::Fixed(4), 1)?, &labels, 2)?;
+    /// let rows = encoder.encode(&table)?;
+    /// let file = FitConfig::default().fitting(&rows, &bags).encoder(encoder).run()?.into_file()?;
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let path = folder.path().join("model.onnx");
     /// easyllp::write_whole(&path, &file.to_onnx()?)?;
@@ -90,7 +80,7 @@ impl ModelFile {
         let mut graph = Graph::default();
         let features = Features::add(&mut graph, &self.encoder)?;
         let scores = scores::add(&mut graph, &self.model, features)?;
-        outputs::add(&mut graph, scores, self.loss.training()?.link(), self.classes.names())?;
+        outputs::add(&mut graph, scores, self.link, self.classes.names())?;
         let classes = serde_json::to_string(self.classes.names()).expect("text is JSON");
         let known = [
             ("classes", classes.as_str()),

@@ -3,7 +3,7 @@
 use crate::bags::Bags;
 use crate::classes::n_classes;
 use crate::error::{Error, Result, check_length};
-use crate::link::Link;
+use crate::loss::Link;
 use ndarray::ArrayView2;
 
 /// Scores of all rows of a table, in row order, and what they mean.

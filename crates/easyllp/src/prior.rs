@@ -3,7 +3,9 @@
 use crate::bags::Bags;
 use crate::classes::check_classes;
 use crate::error::{Error, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The probability p of each class, on the simplex by construction.
 ///
@@ -16,8 +18,18 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<f64>")]
+#[serde(try_from = "Shares")]
 pub struct LabelPrior(Vec<f64>);
+
+/// What a prior is read from.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Shares {
+    /// The share of the positive class of two.
+    Positive(f64),
+    /// The share of each class.
+    Classes(Vec<f64>),
+}
 
 impl LabelPrior {
     /// The rounding that a prior's sum may show.
@@ -66,11 +78,25 @@ impl LabelPrior {
     }
 }
 
-impl TryFrom<Vec<f64>> for LabelPrior {
+impl TryFrom<Shares> for LabelPrior {
     type Error = Error;
 
-    fn try_from(classes: Vec<f64>) -> Result<Self> {
-        Self::known(classes)
+    fn try_from(shares: Shares) -> Result<Self> {
+        match shares {
+            Shares::Positive(share) => Self::binary(share),
+            Shares::Classes(classes) => Self::known(classes),
+        }
+    }
+}
+
+impl JsonSchema for LabelPrior {
+    fn schema_name() -> Cow<'static, str> {
+        "LabelPrior".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let expected = "a share from 0 to 1, or a list of the shares of all classes, which sum to 1";
+        json_schema!({ "type": ["number", "array"], "x-expected": expected })
     }
 }
 

@@ -4,8 +4,9 @@
 
 #![expect(unsafe_code, reason = "an allocator that counts")]
 
-use easyllp::method::Event;
+use easyllp::method::Supervised;
 use easyllp::model::{Activation, Hidden};
+use easyllp::train::Aim;
 use easyllp::{
     Adam, Cnn, EmbeddingNet, Lbfgs, LinearModel, LossName, Mlp, Model, Optimizer, Progress, Rows, Trainer,
 };
@@ -39,11 +40,11 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// How much is allocated from the end of the second epoch to the last batch of the third, by one thread.
-fn allocations_of_an_epoch(mut model: impl Model, rows: &Rows, labels: &[u32]) -> usize {
+fn allocations_of_an_epoch(mut model: impl Model + Clone, rows: &Rows, labels: &[u32]) -> usize {
     let settings = Adam { epochs: 3, batch_size: 200, clip_norm: Some(1.0), ..Adam::default() };
     let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 1 };
     let loss = LossName::Logistic.training().unwrap();
-    let mut rule = Event::new(labels, 2).unwrap();
+    let mut rule = Supervised::new(labels, 2).unwrap();
     let mut counts = [0; 2];
     let mut watch = |event| {
         match event {
@@ -53,7 +54,7 @@ fn allocations_of_an_epoch(mut model: impl Model, rows: &Rows, labels: &[u32]) -
         }
         ControlFlow::Continue(())
     };
-    trainer.fit_watched(&mut model, rows, &mut rule, loss, &mut watch).unwrap();
+    trainer.fit_watched(&mut model, rows, Aim::Targets(&mut rule, loss), &mut watch, None).unwrap();
     counts[1] - counts[0]
 }
 
@@ -72,7 +73,15 @@ fn bytes_of_an_iteration(rows: &Rows, labels: &[u32]) -> usize {
         }
         ControlFlow::Continue(())
     };
-    trainer.fit_watched(&mut model, rows, &mut Event::new(labels, 2).unwrap(), loss, &mut watch).unwrap();
+    trainer
+        .fit_watched(
+            &mut model,
+            rows,
+            Aim::Targets(&mut Supervised::new(labels, 2).unwrap(), loss),
+            &mut watch,
+            None,
+        )
+        .unwrap();
     assert!(bytes.len() > 2 * FIRST, "{} iterations", bytes.len());
     (bytes[bytes.len() - 1] - bytes[FIRST]) / (bytes.len() - 1 - FIRST)
 }

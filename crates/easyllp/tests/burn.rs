@@ -12,8 +12,10 @@ use burn::tensor::activation::{relu, sigmoid, tanh};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use easyllp::bagging::{self, Sizes};
 use easyllp::model::{Block, BurnModel, BurnScores, Hidden, Pass, Updates};
+use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, EasyLlp, Error, LossName, Mlp, Model, Optimizer, RowBatch, Rows, TrainLog, Trainer, n_columns,
+    Adam, Bags, EasyLlp, Error, LossName, Mlp, Model, Optimizer, RowBatch, Rows, Scorer, TrainLog, Trainer,
+    n_columns,
 };
 use ndarray::Array2;
 
@@ -90,7 +92,7 @@ impl BurnScores for Odd {
 }
 
 /// Numbers that look random, within ±0.6.
-fn fill(model: &mut impl Model) {
+fn fill(model: &mut (impl Model + Clone)) {
     for (number, block) in model.parameters_mut().blocks_mut().iter_mut().enumerate() {
         let values = Array2::from_shape_fn(block.values().dim(), |(line, column)| {
             0.6 * ((17 * line * line + 31 * column + 7 * number) as f32 * 0.73 + 0.4).sin()
@@ -179,10 +181,10 @@ fn bags(n_rows: usize) -> Bags {
     Bags::from_labels(bagging::random(n_rows, &Sizes::Fixed(4), 1).unwrap(), &labels, 2).unwrap()
 }
 
-fn train(model: &mut impl Model, rows: &Rows, settings: Adam) -> TrainLog {
+fn train(model: &mut (impl Model + Clone), rows: &Rows, settings: Adam) -> TrainLog {
     let loss = LossName::Logistic.training().unwrap();
     let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 2 };
-    trainer.fit(model, rows, &mut EasyLlp::new(&bags(rows.n_rows())), loss).unwrap()
+    trainer.fit(model, rows, Aim::Targets(&mut EasyLlp::new(&bags(rows.n_rows())), loss)).unwrap()
 }
 
 /// Five steps, then a training with all that Adam has; a batch is two chunks.

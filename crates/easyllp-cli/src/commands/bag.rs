@@ -1,6 +1,9 @@
 //! `easyllp bag`: rows with labels into rows without, and reports of their bags.
 
-use crate::data::{RowsArgs, parse_noise};
+use crate::data::DataConfig;
+use crate::data::args::ColumnArgs;
+use crate::data::config::parse_noise;
+use crate::messages::note;
 use crate::output::{misuse, thousands};
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -19,32 +22,35 @@ const LABEL: &str = "label";
 
 /// Make bags of labelled rows: rows without labels, and reports of counts.
 ///
-/// Writes DIR/rows (the label removed), DIR/reports (one line a bag: its key, `size` and the counts of the positive class, or of each
-/// of several classes, in a column with the name of the class) and, for checking, DIR/labels. The key is a new column `bag` with
-/// --size, and the columns themselves with --by: name them with --key when you train. Columns keep their types; from CSV to CSV every
-/// field keeps its text.
+/// Writes DIR/rows without the label, DIR/reports and, for checking, DIR/labels. Reports have one line a bag: its key, `size`, and the
+/// count of the positive class, or of each class, in a column with its name. With --size the key is a new column `bag`, with --by it is
+/// the columns themselves: name them with --key when you train. Columns keep their types; from CSV to CSV every field keeps its text.
 #[derive(Debug, Args)]
 pub(crate) struct BagArgs {
-    #[command(flatten)]
-    rows: RowsArgs,
+    /// Rows: CSV (plain, .gz, .zst), Parquet or Arrow. Several files, or a quoted pattern, are one table
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    rows: Vec<String>,
 
-    /// The label column
+    #[command(flatten)]
+    columns: ColumnArgs,
+
+    /// Label column
     #[arg(long, value_name = "COLUMN")]
     label: String,
 
-    /// Values of the label that are positive; needed unless it is 0/1, or every value is to be a class
+    /// Values of the label that are positive. Not needed if labels are 0 and 1, or if every value is a class
     #[arg(long, value_name = "VALUE", value_delimiter = ',')]
     positive: Vec<String>,
 
-    /// Bags of this many random rows, or of a number drawn from a range such as 8-128
+    /// Make random bags of K rows, or of a number drawn from a range such as 8-128
     #[arg(long, value_name = "K", conflicts_with = "by", required_unless_present = "by", value_parser = parse_sizes)]
     size: Option<bagging::Sizes>,
 
-    /// Bags of the rows that agree in these columns, which become the keys of the reports
+    /// Make bags of the rows that agree in these columns, which become the keys of the reports
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     by: Vec<String>,
 
-    /// Noise to add to each count: laplace:SCALE or gaussian:SD
+    /// Add noise to each count: laplace:SCALE or gaussian:SD
     #[arg(long, value_name = "LAW:SCALE", value_parser = parse_noise)]
     noise: Option<ReportNoise>,
 
@@ -60,7 +66,7 @@ pub(crate) struct BagArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// The folder to write to
+    /// Folder to write to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }
@@ -96,13 +102,19 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
             "--by names `label`, as the file of labels calls them: rename it, or add --no-labels",
         ));
     }
-    let source = args.rows.open(&[])?;
+    let data = DataConfig {
+        rows: args.rows.clone(),
+        numeric: args.columns.numeric.clone(),
+        categorical: args.columns.categorical.clone(),
+        ..DataConfig::default()
+    };
+    let source = data.open(&[])?;
     let table = source.read(std::slice::from_ref(&args.label))?;
     let Labels { labels, classes } = labels(&args.label, table.column(&args.label)?, &args.positive)?;
     // Where nothing asks for types, text is passed on as it is.
     let source = if source.is_csv() && matches!(args.format, FileFormat::Csv) {
         let names: Vec<String> = source.columns().into_iter().map(|(name, _)| name.to_owned()).collect();
-        args.rows.open(&names)?
+        data.open(&names)?
     } else {
         source
     };
@@ -126,12 +138,12 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     writer.finish()?;
     let names: Vec<&str> = labels.iter().map(|&label| classes.names()[label as usize].as_str()).collect();
     write_rows(args, &source, &names, &bags, file)?;
-    eprintln!(
-        "easyllp: {} rows in {} bags, written to {}",
+    note(format!(
+        "{} rows in {} bags, written to {}",
         thousands(labels.len()),
         thousands(bags.n_bags()),
         args.out.display()
-    );
+    ));
     Ok(())
 }
 

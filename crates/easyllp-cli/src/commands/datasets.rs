@@ -22,37 +22,37 @@ pub(crate) struct DatasetsArgs {
 
 #[derive(Debug, Subcommand)]
 enum DatasetsCommand {
-    /// Name the data sets, what is in them, and whether they are here
+    /// List the data sets, what is in them, and whether they are here
     List {
-        /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
+        /// Folder of data sets. [default: $EASYLLP_DATA, or ~/.cache/easyllp]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Download a data set, checked; an interrupted download goes on where it ended
+    /// Download a data set and check it. An interrupted download continues where it stopped
     #[command(
         after_help = "Criteo's Kaggle log may not be passed on: get it from its publisher, and put your copy of train.txt \
         into the folder criteo among the data sets. `synthetic-ctr` has the same layout."
     )]
     Get {
-        /// Which one
+        /// Data set
         #[arg(value_parser = names_to_get())]
         name: String,
-        /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
+        /// Folder of data sets. [default: $EASYLLP_DATA, or ~/.cache/easyllp]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
-        /// A folder that holds copies of the published files, or an address to which their names are added
+        /// Folder with copies of the published files, or an address to which their names are added
         #[arg(long, value_name = "DIR|URL")]
         from: Option<String>,
     },
     /// Write a data set, labels included, as CSV, Parquet or Arrow
     Export {
-        /// Which one
+        /// Data set
         #[arg(value_enum)]
         name: Name,
-        /// The file to write; its name tells the format
+        /// File to write. The format is inferred from its extension
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
-        /// Which of its official parts
+        /// Official part to write
         #[arg(long, value_enum, default_value_t = Part::All)]
         part: Part,
     },

@@ -6,10 +6,11 @@ use crate::commands::{parse_count, use_threads};
 use crate::output::{misuse, print, thousands};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use easyllp::method::{Event, Naive};
+use easyllp::method::{Naive, Supervised};
 use easyllp::table::{Encoder, EncoderOptions};
+use easyllp::train::Aim;
 use easyllp::{
-    Bags, EasyLlp, Estimator, Lbfgs, LinearModel, LossName, Model, Optimizer, Predictions, Rows, TargetRule,
+    Bags, EasyLlp, Estimator, Lbfgs, LinearModel, LossName, Optimizer, Predictions, Rows, Scorer, TargetRule,
     Trainer, bagging, datasets, metrics,
 };
 use report::{Course, Figure, ModelReport, PartSize, Report, TrainedOn};
@@ -18,15 +19,15 @@ use std::num::NonZeroUsize;
 
 /// Train on embedded data: with row labels, the naive way, and with EasyLLP.
 ///
-/// Deals the rows of a public data set into bags that report counts only, trains a linear model three ways, and prints
-/// how good each is on the test rows: truly, and as estimated from test bags alone.
+/// Deals the rows of a public data set into bags that report counts only, and trains a linear model three ways. Prints metrics on the
+/// test rows: the true ones, and estimates from test bags alone.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// The data: handwritten digits, or people of the 1994 census and their income
+    /// Data set: handwritten digits, or people of the 1994 census and their income
     #[arg(long, value_enum, default_value_t = Source::Optdigits)]
     dataset: Source,
 
-    /// What to tell apart in optdigits: `even-vs-odd`, one digit such as `0-vs-rest`, or all ten `digits`
+    /// Task on optdigits: `even-vs-odd`, one digit such as `0-vs-rest`, or all ten `digits`
     #[arg(long, value_name = "TASK", value_parser = parse_task)]
     task: Option<Task>,
 
@@ -34,7 +35,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, short = 'k', value_name = "K", default_value = "16", value_parser = parse_count)]
     bag_size: NonZeroUsize,
 
-    /// Penalty l2/2·‖w‖² on the weights; by default 40 divided by the number of labels: of rows, or of bags
+    /// L2 penalty, l2/2·‖w‖². [default: 40 divided by the number of labels: of rows, or of bags]
     #[arg(long, value_name = "L2", value_parser = parse_l2, allow_negative_numbers = true)]
     l2: Option<f64>,
 
@@ -42,11 +43,11 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Threads; by default one a core. The result does not depend on it
+    /// Threads. The result does not depend on their number. [default: one a core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
-    /// Print JSON for machines instead of the table
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -153,7 +154,7 @@ fn report(args: &DemoArgs, task: Task) -> Result<Report> {
     let mut models = Vec::new();
     for trained_on in [TrainedOn::RowLabels, TrainedOn::Naive, TrainedOn::EasyLlp] {
         let mut rule: Box<dyn TargetRule> = match trained_on {
-            TrainedOn::RowLabels => Box::new(Event::new(&train.labels, task.n_classes())?),
+            TrainedOn::RowLabels => Box::new(Supervised::new(&train.labels, task.n_classes())?),
             TrainedOn::Naive => Box::new(Naive::new(&train.bags)),
             TrainedOn::EasyLlp => Box::new(EasyLlp::new(&train.bags)),
         };
@@ -210,7 +211,7 @@ fn train_and_evaluate(
     let mut model = LinearModel::for_rows(rows, n_classes)?;
     let trainer =
         Trainer { optimizer: Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() }), ..Trainer::default() };
-    let training = trainer.fit(&mut model, rows, rule, loss)?;
+    let training = trainer.fit(&mut model, rows, Aim::Targets(rule, loss))?;
 
     let scores = model.scores(&test.rows)?;
     let predictions = Predictions::new(scores.view(), loss.link())?;

@@ -1,36 +1,38 @@
 //! `easyllp evaluate`: how good a model is, from bags alone.
 
-use crate::commands::predict::{open_for, report_unfamiliar};
+use crate::commands::predict::report_unfamiliar;
 use crate::commands::{parse_count, use_threads};
-use crate::data::{ReportsArgs, RowsArgs};
+use crate::config::ConfigFile;
+use crate::data::DataConfig;
+use crate::data::args::{ReportsArgs, RowsArgs};
 use crate::diagnosis::{Shown, diagnosis, sentence, verdict};
 use crate::figures::{
     Curves, Figure, ON_ASTERISKS, calibration_table, confusion_table, curves, figures, interval, lift_table,
     positive_class, single_rows, table, value,
 };
-use crate::output::{print, thousands};
+use crate::messages::{note, warn};
+use crate::output::{print, print_json, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::diagnose::{Randomness, randomness};
 use easyllp::estimate::{Confusion, Intervals, Metric};
-use easyllp::table::labels_of;
 use easyllp::table::reports::Joined;
-use easyllp::{Bags, Classes, Error, Estimate, Estimator, Link, Model, ModelFile, Predictions, Rows};
+use easyllp::table::{Source, Table, labels_of};
+use easyllp::{Bags, Classes, Error, Estimate, Estimator, Link, ModelFile, Predictions, Rows, Scorer};
 use easyllp_report::{BagShare, Page};
 use ndarray::Array2;
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// Say how good a model is on rows, from the counts of their bags.
+/// Estimate row-level metrics of a model from bag counts.
 ///
-/// The bags must be ones that the model was not trained on, and random: rows grouped regardless of their labels. Where the counts reject
-/// that, metrics from bags are withheld. Intervals are for the population that the rows were drawn from. With --label the true metrics
-/// stand beside the estimates.
+/// The bags must be random, and not among those that the model was trained on. Metrics are withheld if the counts show that bags are
+/// not random. Intervals are for the population that the rows were drawn from. With --label the true metrics are printed, too.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct EvaluateArgs {
-    /// The model file
+    /// Model file
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     #[command(flatten)]
@@ -38,7 +40,7 @@ pub(crate) struct EvaluateArgs {
     #[command(flatten)]
     reports: ReportsArgs,
 
-    /// A column with the rows' true labels, where there are some: names of the model's classes
+    /// Column with true row labels, by the names of the model's classes
     #[arg(long, value_name = "COLUMN")]
     label: Option<String>,
 
@@ -46,24 +48,24 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 
-    /// Another model file: say by how much the first is better or worse, on the same bags
+    /// Another model file: estimate the differences between both models on the same bags
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
 
-    /// Add calibration, lift and, for several classes, which is taken for which
+    /// Add calibration and lift, and the confusion matrix
     #[arg(long)]
     details: bool,
 
-    /// Write a page to look at, with figures, curves and what the bags are like; it needs no network
+    /// Write an HTML page with metrics, curves and a diagnosis of the bags. It needs no network
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 
-    /// Print JSON for machines instead of tables: all figures, curves and details
+    /// Print all metrics, curves and details as JSON
     #[arg(long)]
     json: bool,
 
-    /// Intervals by drawing bags so often, 100 to 1,000,000 times, instead of by standard errors
-    #[arg(long, value_name = "DRAWS", value_parser = parse_draws)]
+    /// Draw the bags N times for intervals (bootstrap), from 100 to 1,000,000. [default: standard errors]
+    #[arg(long, value_name = "N", value_parser = parse_draws)]
     bootstrap: Option<usize>,
 
     /// Show metrics from bags that do not look random, with a warning
@@ -74,7 +76,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     strict: bool,
 
-    /// Threads; by default one a core. The result does not depend on it
+    /// Threads. The result does not depend on their number. [default: one a core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 }
@@ -173,36 +175,36 @@ impl Evaluation {
 }
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
-    use_threads(args.threads)?;
+    let settings = args.settings()?;
+    use_threads(settings.threads)?;
     let file = ModelFile::load(&args.model)?;
-    let order = file.classes.order_of(args.reports.counted()?)?;
-    let scored = Scored::new(file, args)?;
-    let mut columns = args.reports.key.clone();
-    columns.extend(args.label.iter().filter(|label| !args.reports.key.contains(label)).cloned());
-    let known = args.rows.open(&args.reports.key)?.read(&columns)?;
-    let joined = args.reports.join(&args.rows, &known, &order)?;
+    let order = file.classes.order_of(settings.data.counted()?)?;
+    let kinds = settings.data.kinds()?;
+    let mut beside = settings.data.key.clone();
+    beside.extend(settings.label.iter().filter(|label| !settings.data.key.contains(label)).cloned());
+    let (scored, known) = Scored::new(file, &settings.data, &kinds, &beside, args.strict)?;
+    let joined = settings.data.join(&kinds, &known, &order)?;
     let bags = &joined.bags;
     let training_bags = scored.warn_of_training_bags(&args.model, bags);
-    let Scored { file, scores, link, .. } = scored;
-    let label = |name: &String| labels_of(name, known.column(name)?, &args.positive, &file.classes);
-    let truth = args.label.as_ref().map(label).transpose()?;
+    let Scored { file, scores, .. } = scored;
+    let link = file.link;
+    let label = |name: &String| labels_of(name, known.column(name)?, &settings.positive, &file.classes);
+    let truth = settings.label.as_ref().map(label).transpose()?;
     let truth = truth.as_deref();
-    if let (Some(labels), Some(column)) = (truth, &args.label) {
+    if let (Some(labels), Some(column)) = (truth, &settings.label) {
         warn_of_other_labels(column, labels, &joined, &file.classes);
     }
     let predictions = Predictions::new(scores.view(), link)?;
     let has_curves = bags.n_classes() == 2 && bags.pooled_proportions().iter().all(|&share| share > 0.0);
     let intervals = args.intervals();
     let found = randomness(bags)?;
-    let shown = Shown::new(&found, joined.suppressed, args.force);
-    if let Some(text) = verdict(&found, joined.suppressed, shown) {
-        eprintln!("easyllp: warning: {text}");
-    }
+    let shown = Shown::new(&found, joined.suppressed, settings.force);
+    verdict(&found, joined.suppressed, shown).iter().for_each(warn);
     if bags.n_bags() < FEWEST_BAGS {
-        eprintln!(
-            "easyllp: warning: {} bags are few: confidence intervals from fewer than {FEWEST_BAGS} bags may be far too narrow",
+        warn(format!(
+            "{} bags are few: confidence intervals from fewer than {FEWEST_BAGS} bags may be far too narrow",
             bags.n_bags()
-        );
+        ));
     }
     let true_curves = |labels| curves(&predictions, link, &single_rows(bags, labels)?, Intervals::default());
     let wants_details = (args.details || args.json || args.report.is_some()) && !shown.is_withheld();
@@ -215,7 +217,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         figures: figures(&scores, link, bags, truth, intervals, shown)?,
         difference: match &args.against {
             Some(path) => {
-                let other = other(path, &file.classes, args)?;
+                let other = other(path, &file.classes, &settings.data, &kinds, args.strict)?;
                 other.warn_of_training_bags(path, bags);
                 difference(&predictions, &other, bags, truth, intervals, shown)?
             }
@@ -235,10 +237,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     if let Some(path) = &args.report {
         let page = page(&found, &args.model, &file.classes, &predictions, link, bags)?;
         easyllp::write_whole(path, page.html().as_bytes())?;
-        eprintln!("easyllp: report written to {}", path.display());
+        note(format!("report written to {}", path.display()));
     }
     if args.json {
-        return print(&format!("{}\n", serde_json::to_string_pretty(&found)?));
+        return print_json(&found);
     }
     let mut text = found.text(args.against.as_deref(), args.details);
     if found.estimates(args.details).any(|estimate| estimate.outside_range) {
@@ -250,6 +252,21 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         thousands(bags.n_members()),
         positive_class(&file.classes)
     ))
+}
+
+impl EvaluateArgs {
+    /// The settings of the file, with those of the command line over them.
+    fn settings(&self) -> Result<ConfigFile> {
+        let mut file = ConfigFile::read(self.rows.config.as_deref())?;
+        file.data = DataConfig::given(&self.rows, &self.reports).or(&file.data);
+        file.data.check(true)?;
+        if self.label.is_some() {
+            (file.label, file.positive) = (self.label.clone(), self.positive.clone());
+        }
+        file.threads = self.threads.or(file.threads);
+        file.force |= self.force;
+        Ok(file)
+    }
 }
 
 /// Says which bags have labels that their reports do not count: these labels are not those of the reports.
@@ -267,8 +284,8 @@ fn warn_of_other_labels(column: &str, labels: &[u32], Joined { bags, keys, .. }:
     let first_of = |bag| (0..classes.len()).rev().map(|class| (bag, class)).find(differs);
     let others: Vec<(usize, usize)> = (0..bags.n_bags()).filter_map(first_of).collect();
     let Some(&(bag, class)) = others.first() else { return };
-    eprintln!(
-        "easyllp: warning: labels in column `{column}` disagree with the reports of {} of {} bags: in bag {} {} rows are `{}` by their labels, \
+    warn(format!(
+        "labels in column `{column}` disagree with the reports of {} of {} bags: in bag {} {} rows are `{}` by their labels, \
          and {} by the report",
         thousands(others.len()),
         thousands(bags.n_bags()),
@@ -276,46 +293,57 @@ fn warn_of_other_labels(column: &str, labels: &[u32], Joined { bags, keys, .. }:
         labelled(bag, class),
         classes.names()[class],
         reported(bag, class),
-    );
+    ));
 }
 
 /// The model that the first is compared with; it must be of the same classes.
-fn other(path: &Path, classes: &Classes, args: &EvaluateArgs) -> Result<Scored> {
+fn other(
+    path: &Path,
+    classes: &Classes,
+    data: &DataConfig,
+    kinds: &Source,
+    is_strict: bool,
+) -> Result<Scored> {
     let file = ModelFile::load(path)?;
     if !classes.agree(&file.classes) {
         return Err(Error::ModelsDiffer { first: classes.list(), second: file.classes.list() }.into());
     }
-    Scored::new(file, args)
+    Ok(Scored::new(file, data, kinds, &data.key, is_strict)?.0)
 }
 
 /// A model and its scores of the rows.
 struct Scored {
     file: ModelFile,
     scores: Array2<f32>,
-    link: Link,
     /// By which training bags are known.
     row_hashes: Vec<u64>,
 }
 
 impl Scored {
-    fn new(file: ModelFile, args: &EvaluateArgs) -> Result<Self> {
-        let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
-        let table = open_for(&file, &args.rows.rows)?.read(&features)?;
-        report_unfamiliar(&file.encoder.unfamiliar(&table), args.strict)?;
+    /// Scores the rows; the columns beside the model's own are returned.
+    fn new(
+        file: ModelFile,
+        data: &DataConfig,
+        kinds: &Source,
+        beside: &[String],
+        is_strict: bool,
+    ) -> Result<(Self, Table)> {
+        file.encoder.check_kinds(kinds.columns())?;
+        let (table, beside) = data.read_beside(&file.encoder, beside)?;
+        report_unfamiliar(&file.encoder.unfamiliar(&table), is_strict)?;
         let rows: Rows = file.encoder.encode(&table)?;
         let scores = file.model.scores(&rows)?;
-        let link = file.loss.training()?.link();
-        Ok(Self { row_hashes: rows.hashes(), file, scores, link })
+        Ok((Self { row_hashes: rows.hashes(), file, scores }, beside))
     }
 
     /// The share of the bags that the model was trained on, with a warning if there are some.
     fn warn_of_training_bags(&self, path: &Path, bags: &Bags) -> f64 {
         let Some(found) = self.file.training_bags.overlap(&self.row_hashes, bags) else { return 0.0 };
-        eprintln!(
-            "easyllp: warning: {} was trained on {}: metrics from training bags flatter a model. Evaluate it on other bags",
+        warn(format!(
+            "{} was trained on {}: metrics from training bags flatter a model. Evaluate it on other bags",
             path.display(),
             found.words()
-        );
+        ));
         found.share
     }
 }
@@ -329,7 +357,7 @@ fn difference(
     intervals: Intervals,
     shown: Shown,
 ) -> Result<Vec<Figure>> {
-    let second = &Predictions::new(other.scores.view(), other.link)?;
+    let second = &Predictions::new(other.scores.view(), other.file.link)?;
     let singles = labels.map(|labels| single_rows(bags, labels)).transpose()?;
     let mut figures = Vec::new();
     for (name, metric) in [

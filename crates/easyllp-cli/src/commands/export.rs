@@ -1,5 +1,6 @@
 //! `easyllp export`: a model for other programs to run.
 
+use crate::messages::note;
 use anyhow::Result;
 use clap::Args;
 use easyllp::table::ColumnEncoding;
@@ -8,17 +9,17 @@ use std::path::PathBuf;
 
 /// Write a model as ONNX, for other programs and languages to run.
 ///
-/// The file has an input for each column by its name, with any number of rows: double[rows, 1] for numbers, where NaN is missing,
-/// string[rows, 1] for text, where the empty one is missing, and float[rows, width] for lists of numbers. Its outputs are `label`,
+/// The file has an input for each column by its name, with any number of rows. Numbers are double[rows, 1], where NaN is missing. Text
+/// is string[rows, 1], where the empty one is missing. Lists of numbers are float[rows, width]. Its outputs are `label`,
 /// `probabilities` and `scores`.
 ///
-/// A hashed column cannot be written as ONNX: train with a --max-vocabulary that keeps its values.
+/// Hashed columns are not supported: train with a --max-vocabulary that keeps their values.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The model file
+    /// Model file
     model: PathBuf,
 
-    /// The ONNX file to write
+    /// ONNX file to write
     #[arg(long, value_name = "FILE")]
     onnx: PathBuf,
 }
@@ -26,7 +27,7 @@ pub(crate) struct ExportArgs {
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let file = ModelFile::load(&args.model)?;
     write_whole(&args.onnx, &file.to_onnx()?)?;
-    eprintln!("easyllp: wrote {}, whose inputs are {}", args.onnx.display(), inputs(&file));
+    note(format!("wrote {}, whose inputs are {}", args.onnx.display(), inputs(&file)));
     Ok(())
 }
 

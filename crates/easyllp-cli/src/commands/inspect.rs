@@ -1,75 +1,157 @@
 //! `easyllp inspect`: what rows and reports hold, before anything is trained on them.
 
-use crate::data::{Data, DataArgs};
-use crate::diagnosis::{diagnosis, uneven_columns};
-use crate::output::{print, thousands};
+use crate::data::Data;
+use crate::data::args::DataArgs;
+use crate::diagnosis::{diagnosis, on_uneven_columns, uneven_columns};
+use crate::output::{print, print_json, thousands};
 use crate::progress::Step;
 use anyhow::Result;
 use clap::Args;
-use easyllp::Bags;
-use easyllp::diagnose::{prior_interval, randomness};
-use easyllp::table::{Column, ColumnEncoding, Encoder, Table};
+use easyllp::diagnose::{Randomness, equivalent_rows, prior_interval, randomness};
+use easyllp::table::{Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, Table};
+use easyllp::{Bags, Estimate};
+use serde::Serialize;
 use std::fmt::Write;
 
-/// Look at rows and reports: sizes, prior, columns, and whether the bags look as the method needs them.
+/// Inspect rows and reports: sizes, prior, columns, and whether the bags look random.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     data: DataArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found, for machines and for people.
+#[derive(Debug, Serialize)]
+struct Inspection {
+    rows: usize,
+    bags: usize,
+    sizes: Vec<SizeRange>,
+    classes: Vec<ClassShare>,
+    randomness: Randomness,
+    /// About so many labelled rows say as much to a linear model.
+    equivalent_rows: f64,
+    /// Columns that differ from bag to bag by more than chance.
+    uneven_columns: Vec<String>,
+    columns: Vec<ColumnReport>,
+    problems: Vec<String>,
+    /// A paragraph each.
+    #[serde(skip)]
+    diagnosis: Vec<String>,
+}
+
+/// How many bags have a size in a range.
+#[derive(Debug, Serialize)]
+struct SizeRange {
+    from: usize,
+    to: usize,
+    bags: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct ClassShare {
+    class: String,
+    share: Estimate,
+}
+
+#[derive(Debug, Serialize)]
+struct ColumnReport {
+    name: String,
+    encoding: String,
 }
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let file = args.data.config()?;
+    file.data.check(true)?;
     let step = Step::begin("reading rows and reports");
-    let Data { features, bags, classes, .. } = args.data.load()?;
+    let data = file.data.load()?;
     drop(step);
-    let step = Step::begin("comparing counts with those of random bags");
-    let mut text =
-        format!("{} rows in {} bags\n\nsizes\n", thousands(bags.n_members()), thousands(bags.n_bags()));
-    text.push_str(&histogram(&bags));
-    text.push_str("\nshare of each class\n");
-    for (class, name) in classes.names().iter().enumerate() {
-        let share = prior_interval(&bags, class, 0.95)?;
-        let _ = writeln!(text, "  {name:<16} {:.4}  ({:.4} to {:.4})", share.value, share.low, share.high);
-    }
-    for paragraph in diagnosis(&bags, &randomness(&bags)?)? {
-        let _ = writeln!(text, "\n{}", wrapped(&paragraph));
-    }
-    drop(step);
-    let step = Step::begin("encoding columns and comparing them from bag to bag");
-    let encoder = Encoder::fit(&features, args.data.encoding.options())?;
-    if let Some(sentence) = uneven_columns(&encoder.encode(&features)?, &encoder, &bags)? {
-        let _ = writeln!(text, "\n{}", wrapped(&sentence));
-    }
-    drop(step);
-    let step = Step::begin("looking for problems");
-    text.push_str("\ncolumns\n");
-    for column in encoder.columns() {
-        let how = match &column.encoding {
-            ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {
-                format!("number, {}", ignored(features.column(&column.name)?))
-            }
-            ColumnEncoding::Standardise { flags_missing, .. } => {
-                format!("number, standardised{}", if *flags_missing { ", missing ones flagged" } else { "" })
-            }
-            ColumnEncoding::StandardiseVector { means, .. } => {
-                format!("list of {} numbers, scaled together", means.len())
-            }
-            ColumnEncoding::AsIs { width } => format!("list of {width} numbers, as they are"),
-            ColumnEncoding::Vocabulary(values) => format!("one of {} values", values.len()),
-            ColumnEncoding::Hash(buckets) => format!("many values, hashed into {buckets} buckets"),
+    let found = Inspection::new(&data, file.data.encoder_options()?)?;
+    if args.json { print_json(&found) } else { print(&found.text()) }
+}
+
+impl Inspection {
+    fn new(data: &Data, options: EncoderOptions) -> Result<Self> {
+        let Data { features, bags, classes, .. } = data;
+        let step = Step::begin("comparing counts with those of random bags");
+        let share = |(class, name): (usize, &String)| -> Result<ClassShare> {
+            Ok(ClassShare { class: name.clone(), share: prior_interval(bags, class, 0.95)? })
         };
-        let _ = writeln!(text, "  {:<20} {how}", column.name);
+        let shares = classes.names().iter().enumerate().map(share).collect::<Result<_>>()?;
+        let randomness = randomness(bags)?;
+        let diagnosis = diagnosis(bags, &randomness)?;
+        drop(step);
+        let step = Step::begin("encoding columns and comparing them from bag to bag");
+        let encoder = Encoder::fit(features, options)?;
+        let uneven_columns = uneven_columns(&encoder.encode(features)?, &encoder, bags)?;
+        let column = |column: &ColumnEncoder| -> Result<ColumnReport> {
+            Ok(ColumnReport { name: column.name.clone(), encoding: encoding(column, features)? })
+        };
+        let columns = encoder.columns().iter().map(column).collect::<Result<_>>()?;
+        drop(step);
+        let _step = Step::begin("looking for problems");
+        Ok(Self {
+            rows: bags.n_members(),
+            bags: bags.n_bags(),
+            sizes: sizes(bags),
+            classes: shares,
+            randomness,
+            equivalent_rows: equivalent_rows(bags),
+            uneven_columns,
+            columns,
+            problems: problems(features, &encoder, bags, classes.names()),
+            diagnosis,
+        })
     }
-    text.push_str("\nproblems found\n");
-    let problems = problems(&features, &encoder, &bags, classes.names());
-    if problems.is_empty() {
-        text.push_str("  none\n");
+
+    fn text(&self) -> String {
+        let mut text = format!("{} rows in {} bags\n\nsizes\n", thousands(self.rows), thousands(self.bags));
+        text.push_str(&histogram(&self.sizes));
+        text.push_str("\nshare of each class\n");
+        for ClassShare { class, share } in &self.classes {
+            let Estimate { value, low, high, .. } = share;
+            let _ = writeln!(text, "  {class:<16} {value:.4}  ({low:.4} to {high:.4})");
+        }
+        for paragraph in &self.diagnosis {
+            let _ = writeln!(text, "\n{}", wrapped(paragraph));
+        }
+        if !self.uneven_columns.is_empty() {
+            let _ = writeln!(text, "\n{}", wrapped(&on_uneven_columns(&self.uneven_columns)));
+        }
+        text.push_str("\ncolumns\n");
+        for ColumnReport { name, encoding } in &self.columns {
+            let _ = writeln!(text, "  {name:<20} {encoding}");
+        }
+        text.push_str("\nproblems found\n");
+        if self.problems.is_empty() {
+            text.push_str("  none\n");
+        }
+        for problem in &self.problems {
+            let _ = writeln!(text, "  {problem}");
+        }
+        text
     }
-    for problem in problems {
-        let _ = writeln!(text, "  {problem}");
-    }
-    drop(step);
-    print(&text)
+}
+
+/// How a column becomes features.
+fn encoding(column: &ColumnEncoder, features: &Table) -> Result<String> {
+    Ok(match &column.encoding {
+        ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {
+            format!("number, {}", ignored(features.column(&column.name)?))
+        }
+        ColumnEncoding::Standardise { flags_missing, .. } => {
+            format!("number, standardised{}", if *flags_missing { ", missing ones flagged" } else { "" })
+        }
+        ColumnEncoding::StandardiseVector { means, .. } => {
+            format!("list of {} numbers, scaled together", means.len())
+        }
+        ColumnEncoding::AsIs { width } => format!("list of {width} numbers, as they are"),
+        ColumnEncoding::Vocabulary(values) => format!("one of {} values", values.len()),
+        ColumnEncoding::Hash(buckets) => format!("many values, hashed into {buckets} buckets"),
+    })
 }
 
 /// Lines of a width that any terminal has.
@@ -160,22 +242,26 @@ fn problems(features: &Table, encoder: &Encoder, bags: &Bags, classes: &[String]
     problems
 }
 
-/// Sizes by powers of two.
-fn histogram(bags: &Bags) -> String {
-    const WIDTH: usize = 40;
+/// Sizes by powers of two, from the smallest to the largest that there is.
+fn sizes(bags: &Bags) -> Vec<SizeRange> {
     let mut counts = vec![0; 64];
     for size in bags.sizes() {
         counts[size.ilog2() as usize] += 1;
     }
-    let most = counts.iter().copied().max().unwrap_or(1);
     let first = counts.iter().position(|&count| count > 0).unwrap_or(0);
     let last = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
+    let range = |power: usize| SizeRange { from: 1 << power, to: (1 << power) * 2 - 1, bags: counts[power] };
+    (first..=last).map(range).collect()
+}
+
+fn histogram(sizes: &[SizeRange]) -> String {
+    const WIDTH: usize = 40;
+    let most = sizes.iter().map(|range| range.bags).max().unwrap_or(1);
     let mut text = String::new();
-    for (power, &count) in counts.iter().enumerate().take(last + 1).skip(first) {
-        let (from, to) = (1_usize << power, (1_usize << power) * 2 - 1);
+    for &SizeRange { from, to, bags } in sizes {
         let range = if from == to { from.to_string() } else { format!("{from} to {to}") };
-        let bar = "█".repeat((count * WIDTH).div_ceil(most));
-        let _ = writeln!(text, "  {range:>16}  {bar} {}", thousands(count));
+        let bar = "█".repeat((bags * WIDTH).div_ceil(most));
+        let _ = writeln!(text, "  {range:>16}  {bar} {}", thousands(bags));
     }
     text
 }

@@ -14,52 +14,52 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Repeat the experiments of the paper, or your own, and look at what is found.
+/// Repeat the experiments of the paper, or your own, and show their results.
 ///
-/// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: stopped at any moment and
-/// started again, at most the cells under way are repeated. Ctrl-C shows what is done, and ends. Results are a CSV and pictures
-/// for each experiment, and one page for all, index.html, which sets them beside what the paper claims. Experiments whose data is
-/// not here are left out, and named in the end; so are those of which something fails, with all else that they found on the page.
+/// Each experiment is a list of cells. Finished cells are kept in a journal in the folder of results: an interrupted run continues
+/// where it stopped. Ctrl-C shows what is done, and ends. Results are a CSV and pictures for each experiment. One page for all,
+/// index.html, compares them with the paper's claims. Experiments without data are left out and named at the end. Experiments that fail
+/// are named, too, and the page shows what they found before.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// Which: all, variance, accuracy, tracking, sgd, erm, one by its name (see --list), or a file that describes one
+    /// Experiments: all, variance, accuracy, tracking, sgd, erm, a name that --list prints, or a TOML file
     #[arg(value_name = "EXPERIMENT", default_value = "all")]
     experiments: Vec<String>,
 
-    /// Name the experiments, and run none
+    /// List the experiments, and run none
     #[arg(long)]
     list: bool,
 
-    /// Thinned versions, on embedded data: minutes instead of hours
+    /// Run thinned versions on embedded data: minutes instead of hours
     #[arg(long)]
     quick: bool,
 
-    /// How often each training is repeated, instead of what the experiment says; variance, sgd and erm have samples instead
+    /// Repeat each training N times, instead of what the experiment says; variance, sgd and erm have samples instead
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicas: Option<u32>,
 
-    /// Deal bags anew in every round of training; only easyllp knows how
+    /// Deal bags anew in every round of training; only easyllp supports it
     #[arg(long)]
     rebag: bool,
 
-    /// The time for all, such as 90s, 30m or 2h: shared out among the experiments, within one to the widest bands first; a cell that
-    /// has begun runs to its end
+    /// Time for all experiments, such as 90s, 30m or 2h. Within one the widest bands come first. Cells that have begun run to
+    /// their end
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
 
-    /// One seed for all
+    /// Seed of all experiments
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
 
-    /// The folder of data sets; by default $EASYLLP_DATA, or ~/.cache/easyllp
+    /// Folder of data sets. [default: $EASYLLP_DATA, or ~/.cache/easyllp]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// The folder of results
+    /// Folder of results
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 
-    /// How many threads to use; by default as many as there are processors
+    /// Threads. [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

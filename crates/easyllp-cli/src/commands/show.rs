@@ -1,28 +1,102 @@
 //! `easyllp show`: what is in a model file.
 
-use crate::output::{print, thousands};
+use crate::output::{print, print_json, thousands};
 use anyhow::Result;
 use clap::Args;
-use easyllp::table::ColumnEncoding;
-use easyllp::{LinearModel, Model, ModelFile};
+use easyllp::table::{ColumnEncoder, ColumnEncoding};
+use easyllp::{FitConfig, LinearModel, Model, ModelFile, ModelSpec};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Show what a model file holds: columns, prior, settings, top weights.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The model file
+    /// Model file
     model: PathBuf,
 
-    /// How many of the largest weights to show
+    /// Show the N largest weights
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is in a model file, for machines.
+#[derive(Debug, Serialize)]
+struct Contents<'f> {
+    model: &'f ModelSpec,
+    loss: &'f str,
+    method: &'f str,
+    /// The settings of the fit; None if the method is not a built-in one.
+    config: Option<&'f FitConfig>,
+    classes: &'f [String],
+    prior: &'f [f64],
+    settings: &'f BTreeMap<String, String>,
+    data: &'f str,
+    columns: &'f [ColumnEncoder],
+    /// The largest weights of a linear model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<Weight>>,
+    /// The blocks of parameters of a network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Vec<Shape<'f>>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Weight {
+    feature: String,
+    weight: f32,
+}
+
+#[derive(Debug, Serialize)]
+struct Shape<'f> {
+    name: &'f str,
+    shape: [usize; 2],
+}
+
+impl<'f> Contents<'f> {
+    fn new(file: &'f ModelFile, top: usize) -> Self {
+        let weight = |(feature, weight)| Weight { feature, weight };
+        let weights = file.model.as_linear().map(|model| largest_weights(file, model, top));
+        let block = |block: &'f easyllp::model::Block| Shape {
+            name: block.name(),
+            shape: [block.values().nrows(), block.values().ncols()],
+        };
+        let parameters =
+            weights.is_none().then(|| file.model.parameters().blocks().iter().map(block).collect());
+        Self {
+            model: &file.name,
+            loss: &file.loss,
+            method: &file.method,
+            config: file.config.as_ref(),
+            classes: file.classes.names(),
+            prior: file.prior.classes(),
+            settings: &file.settings,
+            data: &file.fingerprint,
+            columns: file.encoder.columns(),
+            weights: weights.map(|weights| weights.into_iter().map(weight).collect()),
+            parameters,
+        }
+    }
 }
 
 pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     let file = ModelFile::load(&args.model)?;
+    if args.json {
+        return print_json(&Contents::new(&file, args.top));
+    }
+    print(&text(&file, args.top))
+}
+
+/// What is in a model file, for people.
+fn text(file: &ModelFile, top: usize) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{} model, {} loss, method {}", file.name, file.loss.as_str(), file.method);
+    let method = file.config.as_ref().map_or(file.method.clone(), |config| config.method.to_string());
+    let _ = writeln!(text, "{} model, {} loss, method {method}", file.name, file.loss);
     let shares: Vec<String> = file
         .classes
         .names()
@@ -49,11 +123,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
         let _ = writeln!(text, "  {:<20} {how}", column.name);
     }
     if let Some(model) = file.model.as_linear() {
-        let mut weights = weights(&file, model);
-        weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
         let towards = file.classes.positive().map_or_else(String::new, |class| format!(", towards {class}"));
         let _ = writeln!(text, "\nlargest weights{towards}");
-        for (name, weight) in weights.iter().take(args.top) {
+        for (name, weight) in largest_weights(file, model, top) {
             let _ = writeln!(text, "  {weight:>9.4}  {name}");
         }
     } else {
@@ -63,7 +135,15 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
             let _ = writeln!(text, "  {:<20} {} × {}", block.name(), shape.nrows(), shape.ncols());
         }
     }
-    print(&text)
+    text
+}
+
+/// The largest weights, the first the largest.
+fn largest_weights(file: &ModelFile, model: &LinearModel, top: usize) -> Vec<(String, f32)> {
+    let mut weights = weights(file, model);
+    weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    weights.truncate(top);
+    weights
 }
 
 /// Every weight by the feature and class it belongs to.

@@ -8,6 +8,7 @@ mod pass;
 mod training;
 
 use super::held_out::HeldOut;
+use super::method::MethodName;
 use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task, is_against_rest};
 use crate::error::Result;
@@ -15,10 +16,8 @@ use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use by_bag::ByBag;
 use easyllp::bagging::{self, Sizes};
-use easyllp::method::Serves;
-use easyllp::{
-    Adam, Bags, Link, MethodName, ModelName, Optimizer, Partition, Predictions, Progress, Trainer, metrics,
-};
+use easyllp::session::{Method, Supports};
+use easyllp::{Adam, Bags, Link, ModelSpec, Optimizer, Partition, Predictions, Progress, Trainer, metrics};
 use ndarray::{Array1, ArrayView2};
 use pass::Pass;
 use rand::{RngExt, SeedableRng};
@@ -84,14 +83,14 @@ pub(crate) const MEASURES: [&str; 3] = ["best round", "last round", "chosen roun
 impl Accuracy {
     pub(super) fn check(&self) -> Result<(), String> {
         let knows_rebag = |method: &MethodName| Self::knows_rebag(*method);
-        self.model.parse::<ModelName>().map_err(|error| error.to_string())?;
+        self.model.parse::<ModelSpec>().map_err(|error| error.to_string())?;
         if let Some(method) = self.methods.iter().find(|method| !self.serves(**method)) {
             return Err(format!("{} does not train {}", method.as_str(), self.model));
         }
         check_all(&[
             (
                 "easyllp-sgd makes one pass, not rounds: see the experiment sgd",
-                !self.methods.contains(&MethodName::EasyLlpSgd),
+                !self.methods.contains(&MethodName::EASYLLP_SGD),
             ),
             ("`tasks` must name one", !self.tasks.is_empty()),
             ("`methods` must name one", !self.methods.is_empty()),
@@ -117,9 +116,9 @@ impl Accuracy {
 
     /// Whether a method knows this model.
     fn serves(&self, method: MethodName) -> bool {
-        match method.about().models {
-            Serves::Any | Serves::LogOdds => true,
-            Serves::LinearLogOdds | Serves::LinearConvex => self.model == "linear",
+        match method.config().supports() {
+            Supports::Any | Supports::LogOdds => true,
+            Supports::LinearLogOdds | Supports::LinearConvex => self.model == "linear",
         }
     }
 
@@ -160,7 +159,7 @@ impl Accuracy {
 
     /// Whether a method can be trained on bags that are dealt anew; supervision knows no bags.
     pub(super) fn knows_rebag(method: MethodName) -> bool {
-        [MethodName::EasyLlp, MethodName::Event].contains(&method)
+        [MethodName::EASYLLP, MethodName::SUPERVISED].contains(&method)
     }
 
     /// Passes first, which share the work of many models; then what is trained by one thread, replica by replica.
@@ -188,7 +187,7 @@ impl Accuracy {
 
     /// Supervision knows no bags: they are of one row.
     fn sizes_for(&self, method: MethodName) -> &[usize] {
-        if method == MethodName::Event { &[1] } else { &self.bag_sizes }
+        if method == MethodName::SUPERVISED { &[1] } else { &self.bag_sizes }
     }
 }
 
@@ -343,7 +342,7 @@ mod tests {
         let course = Course { accuracies: vec![0.6, 0.9, 0.8, 0.7], briers: vec![0.3, 0.2, 0.1, 0.1] };
         assert_eq!(course.figures(), [Some(0.9), Some(0.7), Some(0.8)]);
         let unjudged = Course { briers: Vec::new(), ..course };
-        assert_eq!(unjudged.points("t", MethodName::EasyLlp, 4, 2).len(), 2);
+        assert_eq!(unjudged.points("t", MethodName::EASYLLP, 4, 2).len(), 2);
     }
 
     #[test]
@@ -356,7 +355,7 @@ mod tests {
         };
         let course = Course { accuracies: vec![0.5], briers: Vec::new() };
         let tasks = ["even vs odd", "0 vs rest", "1 vs rest"];
-        let points = tasks.map(|task| course.points(task, MethodName::EasyLlp, 2, 1)).concat();
+        let points = tasks.map(|task| course.points(task, MethodName::EASYLLP, 2, 1)).concat();
         let usual: Accuracy = toml::from_str(&text("")).unwrap();
         assert_eq!(usual.pictures(&points), ["even vs odd", "one vs all"]);
         assert!(usual.shows("one vs all", "1 vs rest") && !usual.shows("one vs all", "even vs odd"));
@@ -365,9 +364,9 @@ mod tests {
         assert!(each.shows("1 vs rest", "1 vs rest") && !each.shows("1 vs rest", "0 vs rest"));
         assert!(each.check().is_ok());
         for (method, told) in
-            [(MethodName::EasyLlpSgd, "one pass"), (MethodName::MeanMap, "mean-map does not train mlp:4")]
+            [(MethodName::EASYLLP_SGD, "one pass"), (MethodName::MEAN_MAP, "mean-map does not train mlp:4")]
         {
-            let model = if method == MethodName::MeanMap { "mlp:4" } else { "linear" };
+            let model = if method == MethodName::MEAN_MAP { "mlp:4" } else { "linear" };
             let other = Accuracy { methods: vec![method], model: model.into(), ..each.clone() };
             assert!(other.check().unwrap_err().contains(told));
         }
@@ -434,9 +433,9 @@ mod tests {
         digits.train = Rows::dense(too_bright).unwrap();
         // In passes, side by side, and alone.
         for (method, tasks) in [
-            (MethodName::EasyLlp, "one-vs-all"),
-            (MethodName::LabelGeneration, "one-vs-all"),
-            (MethodName::LabelGeneration, "3"),
+            (MethodName::EASYLLP, "one-vs-all"),
+            (MethodName::LABEL_GENERATION, "one-vs-all"),
+            (MethodName::LABEL_GENERATION, "3"),
         ] {
             assert!(found(&digits, method, &[tasks]).concat().is_empty(), "{method:?}, {tasks}");
         }
@@ -445,7 +444,7 @@ mod tests {
     /// Passes on 20 of the seeds 0 to 19.
     #[test]
     fn tasks_that_share_their_bags_are_learnt_together_and_each_as_well() {
-        let method = MethodName::LabelGeneration;
+        let method = MethodName::LABEL_GENERATION;
         let together = found(&digits(), method, &["one-vs-all"]).concat();
         assert_eq!(together.len(), 10 * MEASURES.len());
         for alone in found(&digits(), method, &["0", "1"]).iter().flatten() {

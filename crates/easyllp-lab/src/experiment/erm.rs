@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
 use easyllp::method::Draw;
+use easyllp::train::Aim;
 use easyllp::{
     BagWeights, Correction, EasyLlp, LabelPrior, Lbfgs, LinearModel, LossName, Optimizer, Trainer,
 };
@@ -86,7 +87,11 @@ impl Erm {
                             let mut rule = EasyLlp::with(&bags, form.clone(), Draw::Never);
                             let mut model = LinearModel::for_rows(&rows, 2)?;
                             let trainer = Trainer { optimizer: Optimizer::Lbfgs(Lbfgs::default()), seed: 0 };
-                            trainer.fit(&mut model, &rows, &mut rule, LossName::Squared.training()?)?;
+                            trainer.fit(
+                                &mut model,
+                                &rows,
+                                Aim::Targets(&mut rule, LossName::Squared.training()?),
+                            )?;
                             points.push(point(name, "excess risk", sample, population::excess_risk(&model)));
                         }
                         if tell((size * n_bags) as u64).is_break() {

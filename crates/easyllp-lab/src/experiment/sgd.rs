@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
 use easyllp::sgd::{Domain, Labels, Steps};
-use easyllp::{LabelPrior, LinearModel, LossName, Optimizer, Trainer};
+use easyllp::train::OnePass;
+use easyllp::{LabelPrior, LinearModel, LossName};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -128,10 +129,9 @@ fn one_pass(labels: Labels, size: usize, n_bags: usize, rng: &mut ChaCha8Rng) ->
     let settings =
         easyllp::Sgd { labels, steps, scale: 0.5, domain: Domain::Ball(RADIUS), ..easyllp::Sgd::default() };
     let mut model = LinearModel::for_rows(&rows, 2)?;
-    let trainer = Trainer { optimizer: Optimizer::Sgd(settings), seed: rng.random() };
-    let prior = LabelPrior::binary(P)?;
+    let one_pass = OnePass { settings, seed: rng.random(), prior: LabelPrior::binary(P)? };
     let mut watch = |_| ControlFlow::Continue(());
-    trainer.fit_one_pass(&mut model, &rows, &bags, &prior, LossName::Squared.training()?, &mut watch)?;
+    one_pass.fit(&mut model, &rows, &bags, LossName::Squared.training()?, &mut watch)?;
     Ok(population::excess_risk(&model))
 }
 

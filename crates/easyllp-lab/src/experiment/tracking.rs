@@ -1,6 +1,7 @@
 //! The paper's figure *tracking*: the loss in the course of a training by EasyLLP, true and as bags tell it, with bags dealt anew in
 //! every round.
 
+use super::method::MethodName;
 use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task};
 use crate::error::Result;
@@ -8,9 +9,11 @@ use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::bagging::{self, Sizes};
+use easyllp::fit::FitEvent;
+use easyllp::train::EarlyStopping;
 use easyllp::{
-    Adam, AnyModel, BagWeights, Bags, Correction, Judge, LabelPrior, Lesson, LossName, MethodName,
-    MethodOptions, Model, ModelName, Optimizer, Predictions, Progress, Trainer, metrics,
+    Adam, BagWeights, Bags, Correction, LabelPrior, LossName, ModelSpec, Optimizer, Predictions, Progress,
+    Scorer, Session, metrics,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -35,7 +38,7 @@ pub struct Tracking {
 
 impl Tracking {
     pub(super) fn check(&self) -> Result<(), String> {
-        self.model.parse::<ModelName>().map_err(|error| error.to_string())?;
+        self.model.parse::<ModelSpec>().map_err(|error| error.to_string())?;
         check_all(&[
             ("`bag-size` must be at least 1", self.bag_size > 0),
             ("`epochs` must be at least 1", self.epochs > 0),
@@ -78,10 +81,10 @@ impl Tracking {
         let n_rows = data.train.n_rows();
         let singles = Bags::from_labels(bagging::random(n_rows, &Sizes::Fixed(1), seed)?, &task.train, 2)?;
         let loss = LossName::Logistic.training()?;
-        let mut model = self.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
+        let model = self.model.parse::<ModelSpec>()?.build(data.form(), 2, seed)?;
         let mut points = Vec::new();
         let mut epoch = 0;
-        let mut figure = |model: &AnyModel| {
+        let mut figure = |model: &(dyn Scorer + 'static)| {
             epoch += 1;
             let scores = model.scores(&data.train)?;
             let truth = metrics::log_loss(&Predictions::new(scores.view(), loss.link())?, &task.train)?;
@@ -106,20 +109,22 @@ impl Tracking {
             // Every round counts; none is gone back to.
             Ok(-(epoch as f64))
         };
-        let judge = Judge { figure: &mut figure, patience: self.epochs, smoothing: 1 };
-        let options = MethodOptions { rebag: Some(self.bag_size), ..MethodOptions::default() };
-        let lesson = Lesson { method: MethodName::EasyLlp, options, bags: &singles, loss };
-        let trainer =
-            Trainer { optimizer: Optimizer::Adam(Adam { epochs: self.epochs, ..Adam::default() }), seed };
+        let judge = EarlyStopping { metric: &mut figure, patience: self.epochs, smoothing: 1 };
         let mut is_over = false;
-        let mut watch = |progress: Progress| {
-            if matches!(progress, Progress::Epoch(_)) && tell(n_rows as u64).is_break() {
+        let mut watch = |event: FitEvent| {
+            if matches!(event, FitEvent::Progress(Progress::Epoch(_))) && tell(n_rows as u64).is_break() {
                 is_over = true;
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
         };
-        as_far_as_it_went(trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge)))?;
+        let mut session = Session::new(model, &data.train, &singles, loss);
+        session.set_optimizer(Optimizer::Adam(Adam { epochs: self.epochs, ..Adam::default() }));
+        session.set_seed(seed);
+        session.set_early_stopping(judge);
+        session.set_watch(&mut watch);
+        as_far_as_it_went(session.run(&MethodName::EASYLLP.with(&[("rebag", self.bag_size)])?))?;
+        drop(session);
         Ok((!is_over).then_some(points))
     }
 }

@@ -24,13 +24,15 @@ fn model_file(columns: Vec<(String, Column)>, n_classes: usize) -> ModelFile {
         classes: Classes::sorted(&(0..n_classes).map(|class| format!("☃ \"{class}\"")).collect::<Vec<_>>())
             .unwrap()
             .0,
-        loss: LossName::cross_entropy(n_classes),
+        loss: crate::LossName::cross_entropy(n_classes).as_str().into(),
+        link: Link::Logit,
+        config: None,
         method: "easyllp".into(),
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
         settings: [("optimizer".into(), "adam".into()), ("läuft".into(), "\\ \u{0} ✓".into())].into(),
         fingerprint: "00c0ffee".into(),
         training_bags: TrainingBags::default(),
-        name: ModelName::Linear,
+        name: ModelSpec::Linear,
         image: None,
         model: AnyModel::Linear(model),
     }
@@ -246,9 +248,8 @@ fn forged_descriptions_are_refused() {
     assert_eq!(classes(&["a", "b", "c"]), "it holds 8 bytes of numbers, not those of its model");
     assert!(with("prior", json!([0.5, 0.6])).contains("the prior sums to 1.1, not to 1"));
     assert_eq!(with("prior", json!([0.5, 0.25, 0.25])), "classes of the prior: expected 2, got 3");
-    assert!(with("loss", json!("zero-one")).contains("training loss is zero-one"));
-    assert!(with("loss", json!("best")).contains("unknown variant `best`"));
-    assert!(with("model", json!("forest")).contains("`forest` is no model"));
+    assert!(with("link", json!("best")).contains("unknown variant `best`"));
+    assert!(with("model", json!("forest")).contains("unknown model `forest`"));
     let too_few = "it holds 8 bytes of numbers, not those of its model";
     assert_eq!(with("model", json!("mlp:99999999999,99999999999")), too_few);
     assert_eq!(with("model", json!("cnn:conv3x4")), too_few);
@@ -288,7 +289,7 @@ fn networks_are_stored_and_read_back() {
         file.model = file.name.build(form, 3, 7).unwrap();
         let bytes = file.to_bytes().unwrap();
         assert!(ModelFile::from_bytes(&bytes).unwrap() == file, "{name}");
-        file.name = ModelName::Linear;
+        file.name = ModelSpec::Linear;
         assert!(file.to_bytes().is_err(), "{name}");
     }
 }
@@ -394,7 +395,6 @@ fn parts_that_do_not_fit_together_are_not_written() {
     assert!(refused(&|file| file.model.parameters_mut().0[0].name = "other".into()).contains("`other`"));
     assert!(refused(&|file| file.classes = Classes::counted("a")).contains("prior: expected 2, got 3"));
     assert!(refused(&|file| file.prior = LabelPrior::binary(0.5).unwrap()).contains("prior"));
-    assert!(refused(&|file| file.loss = LossName::ZeroOne).contains("zero-one"));
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use super::{AtThreshold, Estimate, Estimator};
 use crate::error::Result;
-use crate::link::Link;
+use crate::loss::Link;
 use crate::predictions::Predictions;
 
 impl Estimator<'_> {
-    /// Every figure that the scores and the bags allow, with its name: log loss and Brier score where scores give probabilities,
+    /// Every metric that the scores and the bags allow, with its name: log loss and Brier score where scores give probabilities,
     /// accuracy, and if no class is empty AUC, precision, recall and F1 (for two classes) and balanced accuracy.
-    pub fn figures(&self, predictions: &Predictions) -> Result<Vec<(&'static str, Estimate)>> {
+    pub fn metrics(&self, predictions: &Predictions) -> Result<Vec<(&'static str, Estimate)>> {
         let link = predictions.link();
         let mut figures = Vec::new();
         if link != Link::Margin {

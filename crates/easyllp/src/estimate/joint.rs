@@ -71,7 +71,7 @@ impl Estimator<'_> {
     pub(super) fn members_of(&self, predictions: &Predictions) -> Result<Members> {
         predictions.check(self.bags)?;
         if self.bags.n_classes() != 2 {
-            return Err(crate::Error::TwoClassesOnly { n_classes: self.bags.n_classes() });
+            return Err(crate::error::Error::TwoClassesOnly { n_classes: self.bags.n_classes() });
         }
         let has_probabilities = predictions.check_probabilities().is_ok();
         let n_rows = self.bags.n_members();

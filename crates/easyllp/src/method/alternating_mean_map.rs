@@ -1,12 +1,20 @@
 //! Alternating mean map: labels that match the counts and agree best with the model, the model of these labels, and so on, from the
 //! mean map on (Patrini, Nock, Rivera & Caetano 2014, the form that minimises in both steps).
 
+use super::MeanMap;
 use super::assignment::{best_labels, whole_counts};
-use super::{Alternation, MeanMap, TargetRule};
+use super::rounds::{Rounds, alternate};
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::TargetRule;
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::Result;
+use crate::number::Positive;
+use crate::session::{Method, Session, Supports};
 use ndarray::{ArrayView2, ArrayViewMut2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 
 /// Whole labels, round after round.
 #[derive(Debug, Clone)]
@@ -22,7 +30,7 @@ impl<'b> AlternatingMeanMap<'b> {
     }
 }
 
-impl Alternation for AlternatingMeanMap<'_> {
+impl Rounds for AlternatingMeanMap<'_> {
     fn bags(&self) -> &Bags {
         self.bags
     }
@@ -34,5 +42,48 @@ impl Alternation for AlternatingMeanMap<'_> {
     fn again(&self, bag: usize, scores: ArrayView2<f32>, targets: ArrayViewMut2<f32>) {
         let counts = self.bags.counts_of(bag).to_vec();
         best_labels(scores, &whole_counts(&counts, scores.nrows()), targets);
+    }
+}
+
+/// Parameters of `alternating-mean-map`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AlternatingMeanMapParams {
+    /// Ridge penalty of the mean map that it starts from.
+    pub ridge: Positive,
+    /// Maximum number of rounds.
+    pub rounds: NonZeroUsize,
+}
+
+impl Default for AlternatingMeanMapParams {
+    fn default() -> Self {
+        Self { ridge: Positive::of(MeanMap::RIDGE), rounds: NonZeroUsize::new(20).expect("20 is positive") }
+    }
+}
+
+impl BuiltIn for AlternatingMeanMapParams {
+    const ABOUT: About = About {
+        name: "alternating-mean-map",
+        aliases: &[],
+        summary: "starts at the mean map, then alternates between labels that match the counts and the model of these",
+        bags: Assumes::RandomBags,
+        classes: "any; exact transport",
+        cost: "log k per round; C² log k for more than two classes",
+        reference: "Patrini et al. 2014",
+    };
+}
+
+impl Method for AlternatingMeanMapParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LinearLogOdds
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let method = AlternatingMeanMap::new(session.bags(), MeanMap::with_ridge(session.bags(), self.ridge));
+        alternate(session, self.name(), self.rounds.get(), &method)
     }
 }

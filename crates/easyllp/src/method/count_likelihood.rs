@@ -17,10 +17,15 @@
 //! the density of the noise that would be needed. Rows are tilted to the number that is most likely then; the numbers' probabilities among
 //! tilted rows are exact for V below 25, and normal above.
 
-use super::BagObjective;
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::{Aim, BagObjective};
 use crate::bags::{Bags, Noise};
+use crate::error::Result;
 use crate::loss::{log_sum_exp, sigmoid, softplus};
+use crate::session::{Method, Requires, Session, Supports};
 use ndarray::{ArrayView2, ArrayViewMut2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// From this variance of the count on, the approximation will do.
 const LARGE: f64 = 25.0;
@@ -335,6 +340,42 @@ fn correlation(slope: &[f64], other: &[f64], length: usize) -> Vec<f64> {
     (0..length)
         .map(|place| slope[place.min(slope.len())..].iter().zip(other).map(|(a, b)| a * b).sum())
         .collect()
+}
+
+/// Parameters of `count-likelihood`: none.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CountLikelihoodParams {}
+
+impl BuiltIn for CountLikelihoodParams {
+    const ABOUT: About = About {
+        name: "count-likelihood",
+        aliases: &[],
+        summary: "maximises the likelihood of the counts under independent rows",
+        bags: Assumes::RandomBagsOrFeatures,
+        classes: "any; each against the rest",
+        cost: "k C, less for large bags",
+        reference: "Poisson-binomial likelihood",
+    };
+}
+
+impl Method for CountLikelihoodParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LogOdds
+    }
+
+    fn requires(&self) -> Requires {
+        Requires::Adam(format!("method {} trains on minibatches of whole bags", self.name()))
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let mut objective = CountLikelihood::new(session.bags());
+        session.train(self.name(), Aim::Bags(&mut objective))
+    }
 }
 
 #[cfg(test)]

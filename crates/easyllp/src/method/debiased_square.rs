@@ -8,10 +8,15 @@
 //! has the mean E (y − h)² over bags that were put together at random, where E h is the mean prediction of all rows. That is
 //! followed by a running mean m over the batches: (E h − p)² is taken at (m − p)(2 h̄ − m − p), which has the derivative that it should.
 
-use super::BagObjective;
 use super::proportion_matching::Predicted;
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::{Aim, BagObjective};
 use crate::bags::Bags;
+use crate::error::Result;
+use crate::session::{Method, Requires, Session, Supports};
 use ndarray::{ArrayView2, ArrayViewMut2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Debiased squared error of bags.
 #[derive(Debug, Clone)]
@@ -64,5 +69,41 @@ impl BagObjective for DebiasedSquare<'_> {
         for (running, mean) in self.running.iter_mut().zip(Predicted::new(scores).mean) {
             *running += NEW * (mean - *running);
         }
+    }
+}
+
+/// Parameters of `debiased-square`: none.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DebiasedSquareParams {}
+
+impl BuiltIn for DebiasedSquareParams {
+    const ABOUT: About = About {
+        name: "debiased-square",
+        aliases: &[],
+        summary: "minimises the squared error of mean predictions, corrected to that of rows",
+        bags: Assumes::RandomBags,
+        classes: "any",
+        cost: "C",
+        reference: "Li et al. 2024",
+    };
+}
+
+impl Method for DebiasedSquareParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LogOdds
+    }
+
+    fn requires(&self) -> Requires {
+        Requires::Adam(format!("method {} trains on minibatches of whole bags", self.name()))
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let mut objective = DebiasedSquare::new(session.bags());
+        session.train(self.name(), Aim::Bags(&mut objective))
     }
 }

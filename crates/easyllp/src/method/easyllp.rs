@@ -4,12 +4,19 @@
 //! information than the bags have: keep it from fitting their noise with weight decay, averaged weights, and by
 //! stopping on held-out bags.
 
-use super::TargetRule;
+use super::schema::{About, Assumes, BuiltIn};
+use super::{EasyLlpByBag, Rebagged};
+use crate::aim::{Aim, TargetRule};
 use crate::bags::Bags;
-use crate::correction::{Correction, Targets};
-use crate::error::Result;
+use crate::correction::{BagWeights, Correction, Targets};
+use crate::error::{Error, Result};
+use crate::prior::LabelPrior;
 use crate::seed::{Stream, stream};
+use crate::session::{Method, Requires, Session};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 
 /// Whether the surrogate labels of the paper's first form are drawn, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +39,9 @@ pub enum Draw {
 /// Training on corrected targets.
 ///
 /// ```
-/// use easyllp::{Bags, EasyLlp, LinearModel, LossName, Model, Noise, Partition, Rows, Trainer};
+/// use easyllp::method::EasyLlp;
+/// use easyllp::train::{Aim, Trainer};
+/// use easyllp::{Bags, LinearModel, LossName, Noise, Partition, Rows};
 /// use ndarray::array;
 ///
 /// // Positives have a large feature; only the counts of the three bags are known.
@@ -42,7 +51,7 @@ pub enum Draw {
 ///
 /// let mut model = LinearModel::for_rows(&rows, 2)?;
 /// let loss = LossName::Logistic.training()?;
-/// Trainer::default().fit(&mut model, &rows, &mut EasyLlp::new(&bags), loss)?;
+/// Trainer::default().fit(&mut model, &rows, Aim::Targets(&mut EasyLlp::new(&bags), loss))?;
 /// assert!(model.weights()[[0, 0]] > 0.0);
 /// # Ok::<(), easyllp::Error>(())
 /// ```
@@ -105,6 +114,128 @@ impl TargetRule for EasyLlp<'_> {
         }
         let rng = self.rng.get_or_insert_with(|| stream(seed, Stream::Surrogate));
         self.correction.surrogate_into(self.bags, rng, out)
+    }
+}
+
+/// What the targets of `easyllp` and `easyllp-sgd` are made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetsFrom {
+    /// Proportions as they are.
+    #[default]
+    Soft,
+    /// A surrogate label for each row, drawn once from the proportions.
+    Surrogate,
+    /// Such labels, drawn anew in every epoch.
+    FreshSurrogate,
+}
+
+/// What minibatches are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Batches {
+    /// Rows of all bags, mixed.
+    #[default]
+    Rows,
+    /// Whole bags, each batch centred at its own proportions.
+    Bags,
+}
+
+/// Parameters of `easyllp`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EasyLlpParams {
+    /// Known share of the positive class, or of each class. Uses the paper's targets instead of centred ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior: Option<LabelPrior>,
+    /// Weights of bags. Unset: `equal`, or `size` with a prior.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bag_weights: Option<BagWeights>,
+    /// Correct the proportions themselves, or surrogate labels drawn from them once or in every epoch.
+    pub targets: TargetsFrom,
+    /// Minibatches of rows of all bags, or of whole bags.
+    pub batches: Batches,
+    /// With row labels: deal the rows anew into bags of this size in every epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebag: Option<NonZeroUsize>,
+}
+
+impl EasyLlpParams {
+    fn correction(&self) -> Correction {
+        match &self.prior {
+            Some(prior) => Correction::Paper(prior.clone()),
+            None => Correction::Centred(self.bag_weights.unwrap_or_default()),
+        }
+    }
+}
+
+impl BuiltIn for EasyLlpParams {
+    const ABOUT: About = About {
+        name: "easyllp",
+        aliases: &[],
+        summary: "minimises any loss on corrected targets; unbiased at row level",
+        bags: Assumes::RandomBags,
+        classes: "any",
+        cost: "C",
+        reference: "Busa-Fekete et al. 2023",
+    };
+}
+
+impl Method for EasyLlpParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn requires(&self) -> Requires {
+        match self.targets {
+            _ if self.batches == Batches::Bags => Requires::Adam("`batches` is bags".into()),
+            _ if self.rebag.is_some() => Requires::Adam("`rebag` is set".into()),
+            TargetsFrom::FreshSurrogate => Requires::Adam("`targets` is fresh-surrogate".into()),
+            TargetsFrom::Soft | TargetsFrom::Surrogate => Requires::AnyOptimizer,
+        }
+    }
+
+    fn check(&self, has_row_labels: bool) -> Result<()> {
+        let by_bags = self.batches == Batches::Bags;
+        let is_drawn = self.targets != TargetsFrom::Soft;
+        let reason = if self.rebag.is_some() && !has_row_labels {
+            return Err(Error::RowLabelsOnly { what: "`rebag`".into() });
+        } else if self.prior.is_some() && self.bag_weights.is_some() {
+            "`bag_weights` cannot be combined with `prior`, which weighs bags by size"
+        } else if is_drawn && (by_bags || self.rebag.is_some()) {
+            "surrogate `targets` cannot be combined with `rebag` or with `batches` of bags"
+        } else if by_bags && self.bag_weights.is_some_and(|weights| weights != BagWeights::Equal) {
+            "`batches` of bags requires equal `bag_weights`"
+        } else if by_bags && self.rebag.is_some() {
+            "`rebag` cannot be combined with `batches` of bags"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Config { reason: reason.into() })
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let (bags, loss, seed) = (session.bags(), session.loss(), session.seed());
+        let correction = self.correction();
+        let draw = match self.targets {
+            TargetsFrom::Soft => Draw::Never,
+            TargetsFrom::Surrogate => Draw::Once { seed },
+            TargetsFrom::FreshSurrogate => Draw::EveryEpoch { seed },
+        };
+        match (self.rebag, self.batches) {
+            (Some(size), _) => {
+                let mut rule = Rebagged::new(bags, size.get(), correction, seed)?;
+                session.train(self.name(), Aim::Targets(&mut rule, loss))
+            }
+            (None, Batches::Rows) => {
+                let mut rule = EasyLlp::with(bags, correction, draw);
+                session.train(self.name(), Aim::Targets(&mut rule, loss))
+            }
+            (None, Batches::Bags) => {
+                let mut objective = EasyLlpByBag::new(bags, &correction, loss)?;
+                session.train(self.name(), Aim::Bags(&mut objective))
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 //! The mean corrected loss of its rows is then unbiased over all dealings of the N rows into bags of the given size. With a known
 //! prior the paper's targets are used as they are.
 
-use super::BagObjective;
+use crate::aim::BagObjective;
 use crate::bags::Bags;
 use crate::classes::columns;
 use crate::correction::{BagWeights, Correction, Targets, inside};

@@ -8,12 +8,17 @@
 //! What the model says at first is what it will be taught: nothing corrects labels that were generated wrongly, and larger bags leave
 //! more room for that.
 
-use super::BagObjective;
 use super::assignment::{best_labels, soft_labels, whole_counts};
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::{Aim, BagObjective};
 use crate::bags::Bags;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::{Logistic, Softmax, TrainingLoss};
+use crate::number::Positive;
+use crate::session::{Method, Requires, Session, Supports};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Training on labels that the model and the counts agree on.
 #[derive(Clone)]
@@ -26,15 +31,9 @@ pub struct LabelGeneration<'b> {
 
 impl<'b> LabelGeneration<'b> {
     /// Whole labels, or soft ones with an ε above 0.
-    pub fn new(bags: &'b Bags, epsilon: Option<f64>) -> Result<Self> {
-        match epsilon {
-            Some(epsilon) if !(epsilon > 0.0 && epsilon.is_finite()) => Err(Error::Setting {
-                name: "epsilon",
-                value: epsilon.to_string(),
-                expected: "a number above 0",
-            }),
-            _ => Ok(Self { bags, epsilon, share: bags.n_bags() as f64 / bags.n_members() as f64 }),
-        }
+    pub fn new(bags: &'b Bags, epsilon: Option<Positive>) -> Self {
+        let share = bags.n_bags() as f64 / bags.n_members() as f64;
+        Self { bags, epsilon: epsilon.map(Positive::get), share }
     }
 }
 
@@ -68,4 +67,44 @@ fn entropy(labels: ArrayView2<f32>) -> f64 {
     let of = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
     let is_binary = labels.ncols() == 1;
     labels.iter().map(|&p| of(f64::from(p)) + if is_binary { of(1.0 - f64::from(p)) } else { 0.0 }).sum()
+}
+
+/// Parameters of `label-generation`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LabelGenerationParams {
+    /// Entropy regularisation of the labels. Unset: whole labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<Positive>,
+}
+
+impl BuiltIn for LabelGenerationParams {
+    const ABOUT: About = About {
+        name: "label-generation",
+        aliases: &[],
+        summary: "in every step, trains on the labels that match the counts and agree best with the model",
+        bags: Assumes::Nothing,
+        classes: "any; exact transport",
+        cost: "log k; C² log k for more than two classes",
+        reference: "Dulac-Arnold et al. 2019",
+    };
+}
+
+impl Method for LabelGenerationParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LogOdds
+    }
+
+    fn requires(&self) -> Requires {
+        Requires::Adam(format!("method {} trains on minibatches of whole bags", self.name()))
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let mut objective = LabelGeneration::new(session.bags(), self.epsilon);
+        session.train(self.name(), Aim::Bags(&mut objective))
+    }
 }

@@ -14,16 +14,21 @@
 //! The n² likenesses are never written down: random features φ with v_ij ≈ φ_i·φ_j, all positive, make a step of conjugate gradients
 //! cost as much as there are bags. Only numbers tell how alike bags are; categories have no say in that.
 
-use super::TargetRule;
 use super::mean_map::write_targets;
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::{Aim, TargetRule};
 use crate::bags::Bags;
 use crate::correction::Targets;
-use crate::error::{Error, Result, check_length};
+use crate::error::{Result, check_length};
 use crate::kernel::{Onto, matrix_product, product};
+use crate::number::Positive;
 use crate::rows::{DenseRows, Rows};
 use crate::seed::{Stream, stream};
+use crate::session::{Method, Session, Supports};
 use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
 use rand_distr::{Distribution, StandardNormal};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Random features that a bag's mean is turned into.
 const N_FEATURES: usize = 128;
@@ -44,18 +49,15 @@ impl<'b> LaplacianMeanMap<'b> {
     /// The γ of the formula that the name stands for.
     pub const SMOOTHNESS: f64 = 1.0;
 
-    /// Looks at the means of the bags, which are dense features of the rows; `smoothness` is γ, above 0.
-    pub fn new(bags: &'b Bags, rows: &Rows, smoothness: f64) -> Result<Self> {
-        if !(smoothness > 0.0 && smoothness.is_finite()) {
-            return Err(Error::Setting {
-                name: "smoothness",
-                value: smoothness.to_string(),
-                expected: "a number above 0",
-            });
-        }
+    /// Looks at the means of the bags, which are dense features of the rows; `smoothness` is γ.
+    pub fn new(bags: &'b Bags, rows: &Rows, smoothness: Positive) -> Result<Self> {
         check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
         let rows = rows.dense_only("laplacian-mean-map")?;
-        Ok(Self { bags, smoothness, features: positive_features(&centred_means(bags, rows)) })
+        Ok(Self {
+            bags,
+            smoothness: smoothness.get(),
+            features: positive_features(&centred_means(bags, rows)),
+        })
     }
 
     /// The equations of the bags' class means.
@@ -219,6 +221,48 @@ impl System<'_> {
     }
 }
 
+/// Parameters of `laplacian-mean-map`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LaplacianMeanMapParams {
+    /// How strongly class means of similar bags are pulled together (γ).
+    pub smoothness: Positive,
+}
+
+impl Default for LaplacianMeanMapParams {
+    fn default() -> Self {
+        Self { smoothness: Positive::of(LaplacianMeanMap::SMOOTHNESS) }
+    }
+}
+
+impl BuiltIn for LaplacianMeanMapParams {
+    const ABOUT: About = About {
+        name: "laplacian-mean-map",
+        aliases: &[],
+        summary: "estimates class means of each bag, similar where bags are similar",
+        bags: Assumes::RandomBagsOrSimilar,
+        classes: "any",
+        cost: "C, and once about 10⁵/k",
+        reference: "Patrini et al. 2014",
+    };
+}
+
+impl Method for LaplacianMeanMapParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LinearLogOdds
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let (bags, loss) = (session.bags(), session.loss());
+        let mut rule = LaplacianMeanMap::new(bags, session.rows(), self.smoothness)?;
+        session.train(self.name(), Aim::Targets(&mut rule, loss))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,7 +310,7 @@ mod tests {
     #[test]
     fn without_end_to_smoothness_it_is_the_mean_map() {
         let (rows, bags, _) = example(0.0);
-        let laplacian = targets(&mut LaplacianMeanMap::new(&bags, &rows, 1e7).unwrap());
+        let laplacian = targets(&mut LaplacianMeanMap::new(&bags, &rows, Positive::of(1e7)).unwrap());
         let plain = targets(&mut MeanMap::new(&bags));
         for (a, b) in laplacian.iter().zip(&plain) {
             assert!((a - b).abs() < 2e-3, "{a} {b}");
@@ -280,7 +324,8 @@ mod tests {
         let of_labels = Targets::from_labels(&labels, 2).unwrap().values().to_owned();
         let truth = operator(&rows, &of_labels);
         let plain = operator(&rows, &targets(&mut MeanMap::new(&bags)));
-        let laplacian = operator(&rows, &targets(&mut LaplacianMeanMap::new(&bags, &rows, 0.1).unwrap()));
+        let laplacian =
+            operator(&rows, &targets(&mut LaplacianMeanMap::new(&bags, &rows, Positive::of(0.1)).unwrap()));
         let (of_plain, of_laplacian) = ((plain - truth).abs(), (laplacian - truth).abs());
         assert!(of_laplacian < 0.6 * of_plain, "{truth}: plain {plain}, laplacian {laplacian}");
     }
@@ -290,7 +335,7 @@ mod tests {
     fn class_means_solve_their_equations() {
         let (rows, bags, _) = example(2.0);
         for smoothness in [0.01, 1.0, 1e4] {
-            let rule = LaplacianMeanMap::new(&bags, &rows, smoothness).unwrap();
+            let rule = LaplacianMeanMap::new(&bags, &rows, Positive::of(smoothness)).unwrap();
             let system = rule.system();
             let right = Array2::from_shape_fn((100, 2), |(bag, class)| ((3 * bag + class) as f64).sin());
             let x = system.solve(right.clone());
@@ -321,9 +366,8 @@ mod tests {
 
     #[test]
     fn refuses_what_makes_no_sense() {
-        let (rows, bags, _) = example(0.0);
-        assert!(LaplacianMeanMap::new(&bags, &rows, 0.0).is_err());
+        let (_, bags, _) = example(0.0);
         let fewer = Rows::dense(ndarray::array![[1.0_f32]]).unwrap();
-        assert!(LaplacianMeanMap::new(&bags, &fewer, 1.0).is_err());
+        assert!(LaplacianMeanMap::new(&bags, &fewer, Positive::of(1.0)).is_err());
     }
 }

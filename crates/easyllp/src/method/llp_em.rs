@@ -5,13 +5,20 @@
 //! the probabilities are exact. Of several they are those of tilted rows: scores are shifted by the same for all rows until each class
 //! has its count, which is what the exact ones tend to as bags grow.
 
+use super::Naive;
 use super::assignment::soft_labels;
 use super::count_likelihood::given_count;
-use super::{Alternation, Naive, TargetRule};
+use super::rounds::{Rounds, alternate};
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::TargetRule;
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::Result;
+use crate::session::{Method, Session, Supports};
 use ndarray::{ArrayView2, ArrayViewMut2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 
 /// Probabilities of labels given the counts, round after round.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +33,7 @@ impl<'b> LlpEm<'b> {
     }
 }
 
-impl Alternation for LlpEm<'_> {
+impl Rounds for LlpEm<'_> {
     fn bags(&self) -> &Bags {
         self.bags
     }
@@ -45,5 +52,46 @@ impl Alternation for LlpEm<'_> {
             let counts = self.bags.counts_of(bag).to_vec();
             soft_labels(scores, &counts, 1.0, targets);
         }
+    }
+}
+
+/// Parameters of `llp-em`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LlpEmParams {
+    /// Maximum number of rounds.
+    pub rounds: NonZeroUsize,
+}
+
+impl Default for LlpEmParams {
+    fn default() -> Self {
+        Self { rounds: NonZeroUsize::new(20).expect("20 is positive") }
+    }
+}
+
+impl BuiltIn for LlpEmParams {
+    const ABOUT: About = About {
+        name: "llp-em",
+        aliases: &[],
+        summary: "alternates between labels as probable as the counts make them and the model of these",
+        bags: Assumes::RandomBagsOrFeatures,
+        classes: "any; approximate for more than two",
+        cost: "k C per round, less for large bags",
+        reference: "Dempster, Laird & Rubin 1977",
+    };
+}
+
+impl Method for LlpEmParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LinearLogOdds
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let method = LlpEm::new(session.bags());
+        alternate(session, self.name(), self.rounds.get(), &method)
     }
 }

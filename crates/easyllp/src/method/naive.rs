@@ -4,10 +4,14 @@
 //! says nothing of rows. On a balanced task such a model still ranks rows almost as well, but its probabilities hardly
 //! leave the prior; where positives are rare it calls nearly every row negative.
 
-use super::TargetRule;
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::{Aim, TargetRule};
 use crate::bags::Bags;
 use crate::correction::{Correction, Targets};
 use crate::error::Result;
+use crate::session::{Method, Session};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Training on uncorrected proportions.
 #[derive(Debug, Clone, Copy)]
@@ -41,5 +45,33 @@ impl TargetRule for Naive<'_> {
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
         Correction::Naive.soft_into(self.bags, out)
+    }
+}
+
+/// Parameters of `naive`: none.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NaiveParams {}
+
+impl BuiltIn for NaiveParams {
+    const ABOUT: About = About {
+        name: "naive",
+        aliases: &[],
+        summary: "trains each row towards the proportion of its bag; a baseline",
+        bags: Assumes::AlwaysBiased,
+        classes: "any",
+        cost: "C",
+        reference: "Busa-Fekete et al. 2023",
+    };
+}
+
+impl Method for NaiveParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let (bags, loss) = (session.bags(), session.loss());
+        session.train(self.name(), Aim::Targets(&mut Naive::new(bags), loss))
     }
 }

@@ -4,13 +4,19 @@
 //! No row is told apart from another by it, and a model that predicts every bag's proportion for each of its rows is as good as one that
 //! knows the rows. It works where bags differ, and with networks that would rather decide.
 
-use super::BagObjective;
+use super::schema::{About, Assumes, BuiltIn};
+use crate::aim::{Aim, BagObjective};
 use crate::bags::Bags;
-use crate::link::Link;
+use crate::error::Result;
+use crate::loss::Link;
+use crate::session::{Method, Requires, Session, Supports};
 use ndarray::{ArrayView2, ArrayViewMut2};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How far a mean prediction is from a proportion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Distance {
     /// −Σ_c α_c log h̄_c; proportions that noise puts outside of [0, 1] are cut off there.
     #[default]
@@ -101,5 +107,44 @@ impl Predicted {
                 *out = (q[class] * (slopes[class] - along) / n_rows as f64) as f32;
             }
         }
+    }
+}
+
+/// Parameters of `proportion-matching`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProportionMatchingParams {
+    /// The distance between mean prediction and proportion.
+    pub distance: Distance,
+}
+
+impl BuiltIn for ProportionMatchingParams {
+    const ABOUT: About = About {
+        name: "proportion-matching",
+        aliases: &[],
+        summary: "matches the mean prediction of a bag to its proportion",
+        bags: Assumes::Nothing,
+        classes: "any",
+        cost: "C",
+        reference: "Ardehali & Culotta 2017",
+    };
+}
+
+impl Method for ProportionMatchingParams {
+    fn name(&self) -> &str {
+        Self::ABOUT.name
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::LogOdds
+    }
+
+    fn requires(&self) -> Requires {
+        Requires::Adam(format!("method {} trains on minibatches of whole bags", self.name()))
+    }
+
+    fn run(&self, session: &mut Session) -> Result<()> {
+        let mut objective = ProportionMatching::new(session.bags(), self.distance);
+        session.train(self.name(), Aim::Bags(&mut objective))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It needs the labels of rows, which come as bags of one, and so serves experiments alone.
 
-use super::TargetRule;
+use crate::aim::TargetRule;
 use crate::bagging::{self, Sizes};
 use crate::bags::{Bags, Partition};
 use crate::correction::{Correction, Targets};
@@ -30,9 +30,9 @@ impl<'b> Rebagged<'b> {
 }
 
 /// Refuses bags that are no labels of rows.
-pub(crate) fn check_labelled(what: &'static str, bags: &Bags) -> Result<()> {
+pub(super) fn check_labelled(what: &str, bags: &Bags) -> Result<()> {
     match bags.sizes().position(|size| size != 1) {
-        Some(bag) => Err(Error::NotLabelled { what, bag, size: bags.size(bag) }),
+        Some(bag) => Err(Error::NotLabelled { what: what.to_owned(), bag, size: bags.size(bag) }),
         None => Ok(()),
     }
 }
@@ -106,6 +106,6 @@ mod tests {
         let bags =
             Bags::from_labels(Partition::new(3, [vec![0], vec![1, 2]]).unwrap(), &[0, 1, 1], 2).unwrap();
         let refused = Rebagged::new(&bags, 4, Correction::default(), 5).unwrap_err();
-        assert_eq!(refused, Error::NotLabelled { what: "bags dealt anew", bag: 1, size: 2 });
+        assert_eq!(refused, Error::NotLabelled { what: "bags dealt anew".into(), bag: 1, size: 2 });
     }
 }

@@ -3,7 +3,7 @@
 //! For a linear model the tasks have nothing in common but the passes over the rows, and each comes to what it would come to alone with the
 //! same batches. A network's tasks share all layers but the last.
 
-use super::BagObjective;
+use crate::aim::BagObjective;
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use ndarray::{ArrayView2, ArrayViewMut2, s};
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// let looked_at = Bags::multiclass(partition, brands, Noise::None)?;
 /// let tasks = SideBySide::new(vec![
 ///     Box::new(CountLikelihood::new(&bought)),
-///     Box::new(LabelGeneration::new(&looked_at, None)?),
+///     Box::new(LabelGeneration::new(&looked_at, None)),
 /// ])?;
 /// assert_eq!(tasks.n_scores(), 1 + 3);
 /// # Ok::<(), easyllp::Error>(())
@@ -102,7 +102,9 @@ mod tests {
     use crate::method::{
         CountLikelihood, DebiasedSquare, Distance, EasyLlpByBag, LabelGeneration, ProportionMatching,
     };
-    use crate::{Adam, Correction, LinearModel, Model, Optimizer, Rows, Trainer};
+    use crate::model::Scorer;
+    use crate::train::Aim;
+    use crate::{Adam, Correction, LinearModel, Optimizer, Rows, Trainer};
     use ndarray::Array2;
     use std::ops::ControlFlow;
 
@@ -131,10 +133,12 @@ mod tests {
         let mut together = LinearModel::for_rows(&rows, 3).unwrap();
         let boxed = |bags| Box::new(objective(bags)) as Box<dyn BagObjective + 'b>;
         let mut tasks = SideBySide::new(bags.iter().map(boxed).collect()).unwrap();
-        trainer.fit_bags(&mut together, &rows, &mut tasks, &mut watch, None).unwrap();
+        trainer.fit_watched(&mut together, &rows, Aim::Bags(&mut tasks), &mut watch, None).unwrap();
         for (place, bags) in bags.iter().enumerate() {
             let mut alone = LinearModel::for_rows(&rows, 2).unwrap();
-            trainer.fit_bags(&mut alone, &rows, &mut objective(bags), &mut watch, None).unwrap();
+            trainer
+                .fit_watched(&mut alone, &rows, Aim::Bags(&mut objective(bags)), &mut watch, None)
+                .unwrap();
             let far = |(a, b): (&f32, &f32)| (a - b).abs() > 1e-5;
             assert!(!together.weights().column(place).iter().zip(alone.weights()).any(far));
             assert!(!together.intercept().column(place).iter().zip(alone.intercept()).any(far));
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn tasks_side_by_side_come_to_what_they_come_to_alone() {
         let bags = bags();
-        each_is_as_alone(&bags, |bags| LabelGeneration::new(bags, None).unwrap());
+        each_is_as_alone(&bags, |bags| LabelGeneration::new(bags, None));
         each_is_as_alone(&bags, |bags| ProportionMatching::new(bags, Distance::CrossEntropy));
         each_is_as_alone(&bags, CountLikelihood::new);
         each_is_as_alone(&bags, DebiasedSquare::new);
@@ -155,14 +159,15 @@ mod tests {
     #[test]
     fn other_bags_are_refused_and_so_is_a_model_of_too_few_scores() {
         fn objective(bags: &Bags) -> Box<dyn BagObjective + '_> {
-            Box::new(LabelGeneration::new(bags, None).unwrap())
+            Box::new(LabelGeneration::new(bags, None))
         }
         let bags = bags();
         let trainer = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };
         let mut tasks = SideBySide::new(bags.iter().map(objective).collect()).unwrap();
         let mut model = LinearModel::for_rows(&rows(), 2).unwrap();
         let mut watch = |_| ControlFlow::Continue(());
-        let refused = trainer.fit_bags(&mut model, &rows(), &mut tasks, &mut watch, None).unwrap_err();
+        let refused =
+            trainer.fit_watched(&mut model, &rows(), Aim::Bags(&mut tasks), &mut watch, None).unwrap_err();
         assert_eq!(refused, Error::Shape { what: "scores of the model", expected: 3, got: 1 });
         assert!(model.scores(&rows()).unwrap().iter().all(|&score| score == 0.0));
 

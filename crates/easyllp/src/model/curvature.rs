@@ -11,7 +11,6 @@
 
 use super::Objective;
 use crate::kernel::{Onto, factorise, product, solve};
-use crate::link::Link;
 use ndarray::{Array2, s};
 use rayon::prelude::*;
 
@@ -54,10 +53,7 @@ impl Gram {
         if n_dense > MOST_FEATURES {
             return None;
         }
-        let bend = match data.loss.link() {
-            Link::Logit => bend_of_logit(&data.mean_targets()),
-            _ => 2.0,
-        };
+        let bend = data.loss.curvature(&data.mean_targets());
         let (mut counts, mut of_places) = (Vec::new(), Vec::new());
         for place in objective.columns.places() {
             counts.push(place.count);
@@ -147,16 +143,6 @@ impl Curvature {
             vector[place(feature) * n_scores + score] = *value;
         }
     }
-}
-
-/// The second derivative of cross-entropy where every row has the mean target, which is no further from 0 and 1 than rows' own
-/// predictions are likely to be.
-fn bend_of_logit(means: &[f64]) -> f64 {
-    let bends = means.iter().map(|mean| {
-        let mean = mean.clamp(0.02, 0.98);
-        mean * (1.0 - mean)
-    });
-    bends.sum::<f64>() / means.len() as f64
 }
 
 /// The places of categories that are in many rows, ascending, as far as data outweigh the penalty there.

@@ -36,7 +36,7 @@ pub struct Embedding<'s> {
 ///
 /// ```
 /// use easyllp::model::Hidden;
-/// use easyllp::{EmbeddingNet, Model, Rows};
+/// use easyllp::{EmbeddingNet, Rows, Scorer};
 /// use ndarray::array;
 ///
 /// let rows = Rows::new(array![[1.0_f32], [0.5]], array![[0, 2], [1, 0]], vec![2, 3])?;
@@ -196,6 +196,7 @@ impl Model for EmbeddingNet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Scorer;
     use ndarray::{Array1, array};
 
     fn example(n_dense: usize) -> (Rows<'static>, EmbeddingNet) {

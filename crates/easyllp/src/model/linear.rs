@@ -19,7 +19,7 @@ pub(crate) const CATEGORIES: usize = 2;
 /// Scores that are linear in the dense features, with one weight a category.
 ///
 /// ```
-/// use easyllp::{LinearModel, Model, Rows};
+/// use easyllp::{LinearModel, Model, Rows, Scorer};
 /// use ndarray::array;
 ///
 /// let rows = Rows::dense(array![[1.0_f32, 2.0], [0.0, 1.0]])?;
@@ -192,6 +192,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::loss::{Softmax, TrainingLoss};
+    use crate::model::Scorer;
     use ndarray::array;
 
     /// Two dense features and two fields, three classes, weights that are no round numbers.

@@ -12,7 +12,7 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 ///
 /// ```
 /// use easyllp::model::Hidden;
-/// use easyllp::{Mlp, Model, Rows};
+/// use easyllp::{Mlp, Rows, Scorer};
 /// use ndarray::array;
 ///
 /// let rows = Rows::dense(array![[1.0_f32, 2.0], [0.0, 1.0]])?;
@@ -97,6 +97,7 @@ impl Model for Mlp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Scorer;
     use ndarray::array;
 
     #[test]

@@ -1,4 +1,4 @@
-//! TRAIN: models, which score rows and take back derivatives. A model knows nothing of bags, targets or methods.
+//! TRAIN: models, which score rows ([`Scorer`]) and take back derivatives ([`Model`]). A model knows nothing of bags, targets or methods.
 
 #[cfg(feature = "burn")]
 mod burn;
@@ -25,7 +25,7 @@ pub use dense::Hidden;
 pub use embedding::{Embedding, EmbeddingNet, EmbeddingTape};
 pub use linear::LinearModel;
 pub use mlp::{Mlp, MlpTape};
-pub use named::{AnyModel, AnyTape, ModelName, RowsForm};
+pub use named::{AnyModel, AnyTape, ModelSpec, RowsForm};
 pub(crate) use objective::Objective;
 pub(crate) use parameters::BlockGradient;
 pub use parameters::{Block, Gradient, Parameters, Touched, Updates};
@@ -41,7 +41,15 @@ use rayon::prelude::*;
 /// Rows of a piece of a batch: few enough to share out a batch, enough for a matrix product to be worth it.
 const ROWS_AT_ONCE: usize = 128;
 
-/// Anything that scores rows and takes back the derivative of a loss in the scores.
+/// Anything that scores rows: all that prediction and evaluation ask for.
+///
+/// Every [`Model`] is a scorer. A type that only scores, such as a wrapper of another library's model, implements this alone.
+pub trait Scorer: Send + Sync {
+    /// Scores of all rows, in their order: one column for two classes, else one a class.
+    fn scores(&self, rows: &Rows) -> Result<Array2<f32>>;
+}
+
+/// A model that can be trained: it scores rows, and takes back the derivative of a loss in the scores.
 pub trait Model: Send + Sync {
     /// What `backward` needs to know of `forward`, and scratch for both. The caller owns it, so that threads share the
     /// model itself, and hands it in again: what was allocated for one batch serves the next.
@@ -83,12 +91,13 @@ pub trait Model: Send + Sync {
         Err(Error::SparseRows { what: "this model" })
     }
 
-    /// The model as a linear one, where it is one: what L-BFGS asks for.
+    /// The model as a linear one, if it is one: L-BFGS requires it.
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {
         None
     }
+}
 
-    /// Scores of all rows, in their order.
+impl<M: Model> Scorer for M {
     fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
         /// Rows scored at a time by one thread.
         const CHUNK: usize = 1024;
@@ -103,7 +112,7 @@ pub trait Model: Send + Sync {
         let rows = rows.dense_part();
         let mut scores = Array2::zeros((rows.n_rows(), self.n_scores()));
         scores.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate().for_each_init(
-            Self::Tape::default,
+            M::Tape::default,
             |tape, (chunk, mut scores)| {
                 let (start, n_rows) = (chunk * CHUNK, scores.nrows());
                 if n_rows >= FEWEST {

@@ -23,16 +23,16 @@ use std::str::FromStr;
 /// - `cnn:mnist`, `cnn:cifar`, or `cnn:` and the [layers](Architecture) of a network over images.
 ///
 /// ```
-/// use easyllp::ModelName;
+/// use easyllp::ModelSpec;
 ///
-/// let name: ModelName = "embedding:16,mlp:256,128".parse()?;
+/// let name: ModelSpec = "embedding:16,mlp:256,128".parse()?;
 /// assert_eq!(name.to_string(), "embedding:16,mlp:256,128");
-/// assert!("mlp:0".parse::<ModelName>().is_err());
+/// assert!("mlp:0".parse::<ModelSpec>().is_err());
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum ModelName {
+pub enum ModelSpec {
     /// [`LinearModel`].
     #[default]
     Linear,
@@ -60,7 +60,7 @@ pub struct RowsForm<'s> {
     pub image: Option<ImageShape>,
 }
 
-impl ModelName {
+impl ModelSpec {
     /// Makes the model for rows of a given form; weights that are drawn are drawn from the seed.
     pub fn build(&self, form: RowsForm, n_classes: usize, seed: u64) -> Result<AnyModel> {
         Ok(match self {
@@ -125,7 +125,7 @@ impl RowsForm<'_> {
     }
 }
 
-impl FromStr for ModelName {
+impl FromStr for ModelSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -147,7 +147,7 @@ impl FromStr for ModelName {
     }
 }
 
-impl fmt::Display for ModelName {
+impl fmt::Display for ModelSpec {
     fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
         let list = |widths: &[usize]| widths.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         match self {
@@ -159,7 +159,7 @@ impl fmt::Display for ModelName {
     }
 }
 
-impl TryFrom<String> for ModelName {
+impl TryFrom<String> for ModelSpec {
     type Error = Error;
 
     fn try_from(text: String) -> Result<Self> {
@@ -167,8 +167,8 @@ impl TryFrom<String> for ModelName {
     }
 }
 
-impl From<ModelName> for String {
-    fn from(name: ModelName) -> Self {
+impl From<ModelSpec> for String {
+    fn from(name: ModelSpec) -> Self {
         name.to_string()
     }
 }
@@ -305,6 +305,7 @@ impl Model for AnyModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Scorer;
 
     const FORM: RowsForm = RowsForm {
         n_dense: 64,
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn names_are_read_and_written() {
         for name in ["linear", "mlp:8", "mlp:8,4", "embedding:3,mlp:8,4", "cnn:conv3x4 relu pool2 fc5 relu"] {
-            assert_eq!(name.parse::<ModelName>().unwrap().to_string(), name);
+            assert_eq!(name.parse::<ModelSpec>().unwrap().to_string(), name);
         }
         for name in [
             "",
@@ -330,7 +331,7 @@ mod tests {
             "cnn:",
             "linear:3",
         ] {
-            assert!(name.parse::<ModelName>().is_err(), "{name}");
+            assert!(name.parse::<ModelSpec>().is_err(), "{name}");
         }
     }
 
@@ -344,20 +345,20 @@ mod tests {
             ("cnn:conv3x4 relu pool2 fc5 relu", FORM),
             ("cnn:conv3x4:same relu conv3x2:stride2 relu avgpool2", FORM),
         ] {
-            let name: ModelName = name.parse().unwrap();
+            let name: ModelSpec = name.parse().unwrap();
             for n_classes in [2, 5] {
                 let model = name.build(form, n_classes, 1).unwrap();
                 assert_eq!(name.n_parameters(form, n_classes), Some(model.parameters().len()), "{name}");
             }
         }
-        let huge: ModelName = "mlp:9999999999,9999999999".parse().unwrap();
+        let huge: ModelSpec = "mlp:9999999999,9999999999".parse().unwrap();
         assert_eq!(huge.n_parameters(FORM, 2), None);
         assert!(huge.build(FORM, 2, 1).is_err());
     }
 
     #[test]
     fn refuses_rows_that_do_not_fit_the_class() {
-        let build = |name: &str, form| name.parse::<ModelName>().unwrap().build(form, 2, 1).unwrap_err();
+        let build = |name: &str, form| name.parse::<ModelSpec>().unwrap().build(form, 2, 1).unwrap_err();
         let with_fields = RowsForm { cardinalities: &[2], ..FORM };
         assert_eq!(build("mlp:4", with_fields), Error::FieldsWithoutEmbedding { n_fields: 1 });
         assert_eq!(build("cnn:conv3x4", RowsForm { image: None, ..FORM }), Error::NoImageShape);
@@ -373,7 +374,7 @@ mod tests {
         }))
         .unwrap();
         for name in ["linear", "mlp:6", "cnn:conv3x4 relu fc5 relu"] {
-            let model = name.parse::<ModelName>().unwrap().build(FORM, 3, 2).unwrap();
+            let model = name.parse::<ModelSpec>().unwrap().build(FORM, 3, 2).unwrap();
             let inside = on_each!(&model, model => model.scores(&rows).unwrap());
             assert_eq!(model.scores(&rows).unwrap(), inside);
         }

@@ -15,7 +15,6 @@ mod matrix;
 
 use super::{LinearModel, Model, linear};
 use crate::kernel::{Onto, add_dots, add_weighed_lines, product};
-use crate::link::Link;
 use crate::loss::TrainingLoss;
 use crate::rows::{DenseRows, RowBuffer, Rows};
 use columns::{Columns, NOT_NUMBERED};
@@ -196,18 +195,9 @@ impl Data<'_> {
 
     /// The scores that are best if all rows have the same; zeros where targets have no such.
     fn best_constants(&self) -> Vec<f64> {
-        let means = self.mean_targets();
-        if self.loss.link() == Link::Identity {
-            return means;
-        }
-        let log_odds =
-            |share: f64| if self.n_scores == 1 { (share / (1.0 - share)).ln() } else { share.ln() };
-        let constants: Vec<f64> = means.into_iter().map(log_odds).collect();
-        if constants.iter().all(|constant| constant.is_finite()) {
-            constants
-        } else {
-            vec![0.0; self.n_scores]
-        }
+        let finite = |constants: &Vec<f64>| constants.iter().all(|constant| constant.is_finite());
+        let constants = self.loss.best_constants(&self.mean_targets()).filter(finite);
+        constants.unwrap_or_else(|| vec![0.0; self.n_scores])
     }
 
     /// The mean target of each score.

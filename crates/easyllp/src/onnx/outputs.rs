@@ -2,7 +2,7 @@
 
 use super::graph::{Attribute, Element, Graph, Value};
 use crate::error::{Error, Result};
-use crate::link::Link;
+use crate::loss::Link;
 use ndarray::{Array1, arr0, arr1};
 
 /// Adds the outputs: `label`, `probabilities` and `scores`.

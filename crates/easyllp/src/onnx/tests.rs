@@ -4,7 +4,7 @@
 use super::*;
 use crate::Classes;
 use crate::loss::LossName;
-use crate::model::{Activation, AnyModel, Hidden, ImageShape, LinearModel, Mlp, ModelName, RowsForm};
+use crate::model::{Activation, AnyModel, Hidden, ImageShape, LinearModel, Mlp, ModelSpec, RowsForm};
 use crate::prior::LabelPrior;
 use crate::table::{Column, Encoder, EncoderOptions, Table};
 use std::collections::HashSet;
@@ -118,13 +118,15 @@ fn model_file(columns: &[&str], model: &str, n_classes: usize) -> ModelFile {
     let table = Table::new(columns.iter().map(|name| column(name)).collect()).unwrap();
     let encoder = Encoder::fit(&table, EncoderOptions::default()).unwrap();
     let (n_dense, cardinalities) = encoder.shape();
-    let name: ModelName = model.parse().unwrap();
-    let image = matches!(name, ModelName::Cnn(_)).then_some(ImageShape { channels: 2, height: 4, width: 4 });
+    let name: ModelSpec = model.parse().unwrap();
+    let image = matches!(name, ModelSpec::Cnn(_)).then_some(ImageShape { channels: 2, height: 4, width: 4 });
     let form = RowsForm { n_dense, cardinalities: &cardinalities, image };
     ModelFile {
         encoder,
         classes: Classes::sorted(&["a", "b", "c"][..n_classes]).unwrap().0,
-        loss: LossName::cross_entropy(n_classes),
+        loss: LossName::cross_entropy(n_classes).as_str().into(),
+        link: crate::Link::Logit,
+        config: None,
         method: "easyllp".into(),
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
         settings: [].into(),

@@ -11,7 +11,12 @@
 //! and of order k with soft ones. So η_t = 1/(k√t) or 1/√(kt) (Theorem *convex_pickone*), times a factor of the user's.
 
 use super::check_setting;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 
 /// Settings of one pass of stochastic gradient descent: the paper's Algorithm *pickone*.
 ///
@@ -42,19 +47,23 @@ pub enum Labels {
 }
 
 /// The size of step t, up to [`Sgd::scale`]. If sizes differ, k is the mean size of the bags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Steps {
     /// 1/√(kt), the paper's for soft labels.
     #[default]
+    #[serde(rename = "soft")]
     OverSoft,
     /// 1/(k√t), the paper's for surrogate labels.
+    #[serde(rename = "surrogate")]
     OverSurrogate,
     /// 1/√t whatever the bags are: all is in the scale.
     Given,
 }
 
 /// The convex set that all parameters, intercepts included, are kept in: each step ends at its nearest point.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Domain {
     /// No parameter is held back.
     #[default]
@@ -66,13 +75,67 @@ pub enum Domain {
 }
 
 /// Which iterate the model ends with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Iterate {
     /// The last one, as Algorithm *pickone* returns.
     #[default]
     Last,
     /// The mean of those that all steps have led to.
     Average,
+}
+
+/// The words of a [`Domain`].
+const DOMAINS: &str = "whole, ball:RADIUS or box:BOUND, with a number above 0";
+
+impl fmt::Display for Domain {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Whole => to.write_str("whole"),
+            Self::Ball(radius) => write!(to, "ball:{radius}"),
+            Self::Box(bound) => write!(to, "box:{bound}"),
+        }
+    }
+}
+
+impl FromStr for Domain {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let positive = |text: &str| text.parse().ok().filter(|bound| *bound > 0.0 && f64::is_finite(*bound));
+        let domain = match text.split_once(':') {
+            None if text == "whole" => Some(Self::Whole),
+            Some(("ball", radius)) => positive(radius).map(Self::Ball),
+            Some(("box", bound)) => positive(bound).map(Self::Box),
+            _ => None,
+        };
+        let unknown = || Error::UnknownName { what: "domain", name: text.to_owned(), choices: DOMAINS };
+        domain.ok_or_else(unknown)
+    }
+}
+
+impl TryFrom<String> for Domain {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Domain> for String {
+    fn from(domain: Domain) -> Self {
+        domain.to_string()
+    }
+}
+
+impl JsonSchema for Domain {
+    fn schema_name() -> Cow<'static, str> {
+        "Domain".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "x-expected": DOMAINS })
+    }
 }
 
 impl Default for Sgd {

@@ -4,9 +4,9 @@
 //! there.
 
 use super::minibatch::{ByRows, Chunk, on_each};
+use crate::aim::BagObjective;
 use crate::bags::Bags;
 use crate::kernel::join;
-use crate::method::BagObjective;
 use crate::model::{Gradient, Model};
 use crate::rows::DenseRows;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};

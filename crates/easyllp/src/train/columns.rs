@@ -6,11 +6,11 @@
 mod features;
 
 use super::{EpochLog, Stop, TrainLog, check_members, next_targets};
+use crate::aim::TargetRule;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
 use crate::kernel::{GROUP, Run, Step, column_sums, multiply};
 use crate::loss::TrainingLoss;
-use crate::method::TargetRule;
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::Adam;
 use crate::rows::{DenseRows, Rows, row_count};
@@ -109,7 +109,7 @@ pub(super) fn fit(
             block.write_to(columns.values_mut().slice_mut(s![.., tasks]));
         }
         let ControlFlow::Continue(figures) = judge(epoch, &columns) else {
-            stopped = Stop::Caller;
+            stopped = Stop::Interrupted;
             break;
         };
         if let Some(figures) = figures {

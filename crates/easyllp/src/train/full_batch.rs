@@ -1,10 +1,10 @@
 //! L-BFGS over all rows, for linear models.
 
-use super::{EpochLog, Lesson, Progress, Stop, TrainLog, Way};
+use super::{EpochLog, Progress, Stop, TrainLog};
+use crate::aim::{Aim, TargetRule};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::{Convexity, TrainingLoss};
-use crate::method::TargetRule;
 use crate::model::{Gram, LinearModel, Objective};
 use crate::optim::{Divide, End, Lbfgs, Taken, minimise};
 use crate::rows::Rows;
@@ -20,7 +20,7 @@ impl<'r> FullBatch<'r> {
     /// Of the targets that a rule gives rows at first; which rows they are has been checked.
     fn new(rows: &'r Rows, rule: &mut dyn TargetRule, loss: &'r dyn TrainingLoss, l2: f64) -> Result<Self> {
         if loss.convexity() != Convexity::AnyTarget {
-            return Err(Error::NotConvex { loss: loss.name().as_str() });
+            return Err(Error::NotConvex { loss: loss.name() });
         }
         let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
         super::next_targets(rule, loss, 0, &mut targets)?;
@@ -29,18 +29,16 @@ impl<'r> FullBatch<'r> {
         Ok(Self { objective, gram })
     }
 
-    /// Of a lesson, if its method gives rows targets.
-    pub(crate) fn of_lesson(
-        model: &LinearModel,
+    /// Of the same, checked against the model that is to be trained.
+    pub(crate) fn checked(
+        model: &mut LinearModel,
         rows: &'r Rows,
-        lesson: &Lesson<'r>,
-        seed: u64,
+        rule: &mut dyn TargetRule,
+        loss: &'r dyn TrainingLoss,
         l2: f64,
-    ) -> Result<Option<Self>> {
-        let Way::Rows(mut rule) = lesson.way(rows, seed)? else { return Ok(None) };
-        lesson.method.check(true, lesson.loss)?;
-        super::check(model, rows, &*rule, lesson.loss)?;
-        Self::new(rows, &mut *rule, lesson.loss, l2).map(Some)
+    ) -> Result<Self> {
+        super::check(model, rows, &Aim::Targets(rule, loss))?;
+        Self::new(rows, rule, loss, l2)
     }
 
     /// Trains a model from where it is to the optimum.
@@ -77,7 +75,7 @@ impl<'r> FullBatch<'r> {
             End::Converged => Stop::Converged,
             End::Flat => Stop::Flat,
             End::Iterations => Stop::Finished,
-            End::Caller => Stop::Caller,
+            End::Caller => Stop::Interrupted,
             End::Unbounded => {
                 let (iteration, loss) = epochs.last().map_or((0, f64::NAN), |last| (last.epoch, last.loss));
                 return Err(Error::Unbounded { iteration, loss });
@@ -105,7 +103,7 @@ pub(super) fn fit(
 mod tests {
     use super::*;
     use crate::loss::LossName;
-    use crate::method::Event;
+    use crate::method::Supervised;
     use ndarray::array;
 
     #[test]
@@ -113,7 +111,7 @@ mod tests {
         let rows = Rows::dense(array![[0.5_f32], [2.0]]).unwrap();
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let loss = LossName::Hinge.training().unwrap();
-        let mut rule = Event::new(&[0, 1], 2).unwrap();
+        let mut rule = Supervised::new(&[0, 1], 2).unwrap();
         let refused =
             fit(&Lbfgs::default(), &mut model, &rows, &mut rule, loss, &mut |_| ControlFlow::Continue(()));
         assert_eq!(refused.unwrap_err(), Error::NotConvex { loss: "hinge" });

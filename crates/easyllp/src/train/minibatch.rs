@@ -5,11 +5,11 @@
 
 use super::by_bag::BagBatch;
 use super::{EpochLog, Progress, Stop, TrainLog};
+use crate::aim::{Aim, BagObjective};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::kernel::join;
 use crate::loss::TrainingLoss;
-use crate::method::{BagObjective, TargetRule};
 use crate::model::{Draws, Gradient, Model, Pass};
 use crate::optim::{Adam, AdamState};
 use crate::rows::DenseRows;
@@ -19,26 +19,18 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 
-/// Whoever may end a training before its time.
-pub(super) struct Onlookers<'o, M> {
+/// Callbacks, which may end a training run early.
+pub(super) struct Callbacks<'o, M> {
     /// Sees every step.
     pub(super) watch: &'o mut dyn FnMut(Progress) -> ControlFlow<()>,
-    /// Sees the model, its optimiser and the epoch's number after each epoch.
+    /// Sees the model, its optimizer and the epoch's number after each epoch.
     pub(super) after_epoch: &'o mut AfterEpoch<'o, M>,
 }
 
 pub(super) type AfterEpoch<'o, M> = dyn FnMut(&M, &AdamState, usize) -> Result<ControlFlow<()>> + 'o;
 
-/// What a model is trained towards.
-pub(super) enum Aim<'a> {
-    /// A target of each row.
-    Rows(&'a mut dyn TargetRule, &'a dyn TrainingLoss),
-    /// Whole bags.
-    Bags(&'a mut dyn BagObjective),
-}
-
-/// What a training begins with.
-struct Begun {
+/// What a training run starts with.
+struct Start {
     /// Rows or bags, in the order in which they will be met.
     order: Vec<u32>,
     /// Rows of an epoch.
@@ -48,18 +40,18 @@ struct Begun {
     targets: Targets,
 }
 
-impl Aim<'_> {
-    fn begin(&mut self) -> Begun {
-        match self {
-            Aim::Rows(rule, _) => {
+impl Start {
+    fn new(aim: &mut Aim) -> Self {
+        match aim {
+            Aim::Targets(rule, _) => {
                 let order = rule.rows();
                 let targets = Targets::zeros(rule.n_rows(), rule.n_classes());
-                Begun { n_rows: order.len(), order, in_excess: 0, targets }
+                Start { n_rows: order.len(), order, in_excess: 0, targets }
             }
             Aim::Bags(objective) => {
                 objective.start();
                 let bags = objective.bags();
-                Begun {
+                Start {
                     order: (0..).take(bags.n_bags()).collect(),
                     n_rows: bags.n_members(),
                     in_excess: (2 * objective.least_bags() - 1) * bags.sizes().max().unwrap_or(1),
@@ -76,11 +68,11 @@ pub(super) fn fit<M: Model>(
     model: &mut M,
     rows: DenseRows,
     mut aim: Aim,
-    onlookers: Onlookers<M>,
+    callbacks: Callbacks<M>,
 ) -> Result<TrainLog> {
-    let Onlookers { watch, after_epoch } = onlookers;
+    let Callbacks { watch, after_epoch } = callbacks;
     settings.check()?;
-    let Begun { mut order, n_rows, in_excess, mut targets } = aim.begin();
+    let Start { mut order, n_rows, in_excess, mut targets } = Start::new(&mut aim);
     let mut rng = stream(seed, Stream::Shuffle);
     let draws = Draws::new(stream(seed, Stream::Dropout).random());
     let mut chunks_done = 0;
@@ -97,7 +89,7 @@ pub(super) fn fit<M: Model>(
     let mut stopped = Stop::Finished;
 
     'training: for epoch in 1..=settings.epochs {
-        if let Aim::Rows(rule, loss) = &mut aim {
+        if let Aim::Targets(rule, loss) = &mut aim {
             super::next_targets(*rule, *loss, epoch - 1, &mut targets)?;
         }
         order.shuffle(&mut rng);
@@ -107,14 +99,14 @@ pub(super) fn fit<M: Model>(
         let mut rest = &order[..];
         while !rest.is_empty() {
             let n_units = match &aim {
-                Aim::Rows(..) => batch_size.min(rest.len()),
+                Aim::Targets(..) => batch_size.min(rest.len()),
                 Aim::Bags(objective) => {
                     of_bags.fill(objective.bags(), rest, batch_size, objective.least_bags())
                 }
             };
             let units;
             (units, rest) = rest.split_at(n_units);
-            let n_in_batch = if let Aim::Rows(..) = aim { n_units } else { of_bags.n_rows() };
+            let n_in_batch = if let Aim::Targets(..) = aim { n_units } else { of_bags.n_rows() };
             batch += 1;
             let n_chunks = n_in_batch.div_ceil(at_once);
             for (chunk, number) in chunks[..n_chunks].iter_mut().zip(chunks_done..) {
@@ -124,21 +116,21 @@ pub(super) fn fit<M: Model>(
             if let Aim::Bags(objective) = &mut aim {
                 objective.before_batch(units);
             }
-            let teacher = match &aim {
-                Aim::Rows(_, loss) => Teacher::Rows { targets: &targets, loss: *loss },
-                Aim::Bags(objective) => Teacher::Bags(&**objective),
+            let kind = match &aim {
+                Aim::Targets(_, loss) => Step::Rows { targets: &targets, loss: *loss },
+                Aim::Bags(objective) => Step::Bags(&**objective),
             };
             let (chunks, gradients) = (&mut chunks[..n_chunks], &mut gradients[..n_chunks]);
             let mut step = || {
-                let batch_loss = match teacher {
-                    Teacher::Rows { targets, loss } => {
+                let batch_loss = match kind {
+                    Step::Rows { targets, loss } => {
                         let shared = &*model;
                         on_each(chunks, gradients, at_once, units, &|chunk, gradient, members: &[u32]| {
                             chunk.learn(shared, rows, members, targets, loss, gradient);
                         });
                         chunks.iter().map(|chunk| chunk.loss).sum::<f64>()
                     }
-                    Teacher::Bags(objective) => {
+                    Step::Bags(objective) => {
                         of_bags.learn(&*model, rows, objective, units, chunks, gradients, at_once)
                     }
                 };
@@ -163,20 +155,20 @@ pub(super) fn fit<M: Model>(
             epoch_loss += batch_loss;
             rows_done += n_in_batch;
             if watch(Progress::Batch { epoch, rows_done, n_rows }).is_break() {
-                stopped = Stop::Caller;
+                stopped = Stop::Interrupted;
                 break 'training;
             }
         }
         let log = EpochLog { epoch, loss: epoch_loss / order.len() as f64 };
         epochs.push(log);
-        // Nobody fails here but for scores that are no numbers.
-        let told = after_epoch(model, &adam, epoch).inspect_err(|_| adam.restore(model.parameters_mut()))?;
-        if told.is_break() {
-            stopped = Stop::NoBetter;
+        // A metric fails only on scores that are not finite.
+        let flow = after_epoch(model, &adam, epoch).inspect_err(|_| adam.restore(model.parameters_mut()))?;
+        if flow.is_break() {
+            stopped = Stop::EarlyStopping;
             break;
         }
         if watch(Progress::Epoch(log)).is_break() {
-            stopped = Stop::Caller;
+            stopped = Stop::Interrupted;
             break;
         }
     }
@@ -184,9 +176,9 @@ pub(super) fn fit<M: Model>(
     Ok(TrainLog { epochs, stopped, best: None })
 }
 
-/// What tells a step which way to go.
+/// What a step minimises.
 #[derive(Clone, Copy)]
-enum Teacher<'t> {
+enum Step<'t> {
     Rows { targets: &'t Targets, loss: &'t dyn TrainingLoss },
     Bags(&'t dyn BagObjective),
 }

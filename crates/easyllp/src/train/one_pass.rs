@@ -18,26 +18,73 @@ use crate::rows::{RowBatch, Rows};
 use crate::seed::{Stream, stream};
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use std::ops::ControlFlow;
 
 /// Rows that are gathered before steps are taken on them, since picks are all over the table; then the caller may look.
 const ROWS_AT_ONCE: usize = 128;
 
-#[expect(clippy::too_many_arguments, reason = "all that a pass has")]
-pub(super) fn fit(
-    settings: &Sgd,
-    seed: u64,
+/// Trains a linear model by the paper's Algorithm *pickone*: bags come once, in an order that the seed draws, and a step is taken on
+/// one row drawn from each.
+///
+/// Its target is the paper's, A = p + k(α − p) with the bag's own size k, or a label drawn from the proportions in the place of
+/// α; step sizes follow the mean size of bags.
+///
+/// ```
+/// use easyllp::bagging::{Sizes, random};
+/// use easyllp::sgd::{Domain, Sgd};
+/// use easyllp::train::OnePass;
+/// use easyllp::{Bags, LabelPrior, LinearModel, LossName, Rows};
+/// use ndarray::Array2;
+/// use std::ops::ControlFlow;
+///
+/// // Every other row is positive and has a feature of 1, not −1; of random pairs of rows only counts are known.
+/// let labels: Vec<u32> = (0..1000).map(|row| row % 2).collect();
+/// let rows = Rows::dense(Array2::from_shape_fn((1000, 1), |(row, _)| if labels[row] == 1 { 1.0_f32 } else { -1.0 }))?;
+/// let bags = Bags::from_labels(random(1000, &Sizes::Fixed(2), 1)?, &labels, 2)?;
+///
+/// let mut model = LinearModel::for_rows(&rows, 2)?;
+/// let settings = Sgd { domain: Domain::Ball(2.0), ..Sgd::default() };
+/// let one_pass = OnePass { settings, seed: 1, prior: LabelPrior::binary(0.5)? };
+/// one_pass.fit(&mut model, &rows, &bags, LossName::Logistic.training()?, &mut |_| ControlFlow::Continue(()))?;
+/// assert!(model.weights()[[0, 0]] > 1.0);
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnePass {
+    /// Labels, steps, domain and iterate.
+    pub settings: Sgd,
+    /// The seed of the order of bags, and of the row drawn from each.
+    pub seed: u64,
+    /// The label prior p of the targets.
+    pub prior: LabelPrior,
+}
+
+impl OnePass {
+    /// Trains the model.
+    pub fn fit(
+        &self,
+        model: &mut LinearModel,
+        rows: &Rows,
+        bags: &Bags,
+        loss: &dyn TrainingLoss,
+        watch: super::Watch,
+    ) -> Result<TrainLog> {
+        fit(self, model, rows, bags, loss, watch)
+    }
+}
+
+fn fit(
+    one_pass: &OnePass,
     model: &mut LinearModel,
     rows: &Rows,
     bags: &Bags,
-    prior: &LabelPrior,
     loss: &dyn TrainingLoss,
-    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    watch: super::Watch,
 ) -> Result<TrainLog> {
+    let &OnePass { ref settings, seed, ref prior } = one_pass;
     Vectors::chosen()?;
     settings.check()?;
     if loss.convexity() != Convexity::AnyTarget {
-        return Err(Error::NotConvex { loss: loss.name().as_str() });
+        return Err(Error::NotConvex { loss: loss.name() });
     }
     model.check(rows)?;
     let rows = rows.dense_only("easyllp-sgd")?;
@@ -92,7 +139,7 @@ pub(super) fn fit(
             loss_sum += row_loss;
         }
         if watch(Progress::Batch { epoch: 1, rows_done: n_done, n_rows: n_bags }).is_break() {
-            log.stopped = Stop::Caller;
+            log.stopped = Stop::Interrupted;
             break;
         }
     }
@@ -105,7 +152,7 @@ pub(super) fn fit(
     if log.stopped == Stop::Finished {
         log.epochs.push(EpochLog { epoch: 1, loss });
         if watch(Progress::Epoch(log.epochs[0])).is_break() {
-            log.stopped = Stop::Caller;
+            log.stopped = Stop::Interrupted;
         }
     }
     Ok(log)
@@ -174,6 +221,7 @@ mod tests {
     use crate::loss::LossName;
     use crate::optim::sgd::{Domain, Iterate, Steps};
     use ndarray::{Array2, array};
+    use std::ops::ControlFlow;
 
     fn pass(
         settings: &Sgd,
@@ -185,7 +233,13 @@ mod tests {
     ) -> Result<TrainLog> {
         let prior = LabelPrior::pooled(bags);
         let watch = &mut |_| ControlFlow::Continue(());
-        fit(settings, seed, model, rows, bags, &prior, loss.training().unwrap(), watch)
+        OnePass { settings: settings.clone(), seed, prior }.fit(
+            model,
+            rows,
+            bags,
+            loss.training().unwrap(),
+            watch,
+        )
     }
 
     /// Two features and a field of three categories, in the order of rows.
@@ -265,7 +319,9 @@ mod tests {
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let loss = LossName::Squared.training().unwrap();
         let watch = &mut |_| ControlFlow::Continue(());
-        fit(&settings, 5, &mut model, &rows, &bags, &prior, loss, watch).unwrap();
+        OnePass { settings, seed: 5, prior: prior.clone() }
+            .fit(&mut model, &rows, &bags, loss, watch)
+            .unwrap();
         let got = model.as_vector();
         assert!((got[0] - weight).abs() < 1e-6 && (got[1] - intercept).abs() < 1e-6, "{got:?}");
     }
@@ -349,9 +405,10 @@ mod tests {
         };
         let settings = Sgd { iterate: Iterate::Average, ..Sgd::default() };
         let loss = LossName::Logistic.training().unwrap();
-        let log =
-            fit(&settings, 1, &mut model, &rows, &singles(&labels, 2), &prior, loss, &mut watch).unwrap();
-        assert_eq!((log.stopped, log.epochs.len()), (Stop::Caller, 0));
+        let log = OnePass { settings, seed: 1, prior }
+            .fit(&mut model, &rows, &singles(&labels, 2), loss, &mut watch)
+            .unwrap();
+        assert_eq!((log.stopped, log.epochs.len()), (Stop::Interrupted, 0));
         assert_eq!(seen[1], Progress::Batch { epoch: 1, rows_done: 256, n_rows: 2000 });
         assert_ne!(model, LinearModel::for_rows(&rows, 2).unwrap());
     }

@@ -2,10 +2,11 @@
 
 use crate::rounding::Sum;
 use crate::simulation::{normal, sigmoid};
-use easyllp::method::{Draw, Event, Naive};
+use easyllp::method::{Draw, Naive, Supervised};
+use easyllp::train::Aim;
 use easyllp::{
     Adam, BagWeights, Bags, ColumnsLog, Correction, EasyLlp, Error, LinearColumns, LinearModel, LossName,
-    Model, Optimizer, Result, Rows, Stop, TargetRule, Targets, Trainer, bagging,
+    Model, Optimizer, Result, Rows, Scorer, Stop, TargetRule, Targets, Trainer, bagging,
 };
 use ndarray::{Array2, ArrayView1};
 use rand::{RngExt, SeedableRng};
@@ -45,8 +46,8 @@ fn bags(labels: &[u32], size: usize, seed: u64) -> Bags {
 fn rules<'b>(labels: &'b [Vec<u32>; 2], bags: &'b [Bags; 3]) -> Vec<Box<dyn TargetRule + 'b>> {
     let size_weights = Correction::Centred(BagWeights::Size);
     vec![
-        Box::new(Event::new(&labels[0], 2).unwrap()),
-        Box::new(Event::new(&labels[1], 2).unwrap()),
+        Box::new(Supervised::new(&labels[0], 2).unwrap()),
+        Box::new(Supervised::new(&labels[1], 2).unwrap()),
         Box::new(Naive::new(&bags[0])),
         Box::new(EasyLlp::new(&bags[1])),
         Box::new(EasyLlp::with(&bags[2], size_weights, Draw::Never)),
@@ -144,7 +145,9 @@ fn models_come_to_what_each_alone_comes_to() {
             assert!(found.best.iter().all(Option::is_none));
             for (task, rule) in rules(&labels, &baggings).iter_mut().enumerate() {
                 let mut alone = models(7, rows).swap_remove(task);
-                let log = trainer.fit(&mut alone, rows, &mut **rule, loss.training().unwrap()).unwrap();
+                let log = trainer
+                    .fit(&mut alone, rows, Aim::Targets(&mut **rule, loss.training().unwrap()))
+                    .unwrap();
                 let difference = difference(&alone, &in_columns[task]);
                 assert!(difference <= SHARE, "{trainer:?} {loss:?} task {task}: {difference}");
                 assert_eq!(found.logs[task].stopped, Stop::Finished);
@@ -168,9 +171,9 @@ fn batches_of_many_features_come_to_the_same() {
         Rows::dense(Array2::from_shape_fn((100, 60_000), |(row, place)| few[[row, place % 5]])).unwrap();
     let trainer = adam(|adam| (adam.batch_size, adam.epochs, adam.learning_rate) = (16, 2, 1e-5));
     let loss = LossName::Logistic;
-    let mut rule = Event::new(&labels[0][..100], 2).unwrap();
+    let mut rule = Supervised::new(&labels[0][..100], 2).unwrap();
     let mut alone = models(1, &rows).swap_remove(0);
-    trainer.fit(&mut alone, &rows, &mut rule, loss.training().unwrap()).unwrap();
+    trainer.fit(&mut alone, &rows, Aim::Targets(&mut rule, loss.training().unwrap())).unwrap();
     let mut in_columns = models(1, &rows);
     fit(&trainer, &mut in_columns, &rows, &mut [Box::new(rule)], loss).unwrap();
     let difference = difference(&alone, &in_columns[0]);
@@ -260,14 +263,14 @@ fn a_rule_learns_nothing_from_rows_that_it_leaves_out() {
     let log = fit(&trainer, &mut in_columns, &rows, &mut rules, LossName::Logistic).unwrap();
     let mut alone = models(2, &rows).swap_remove(0);
     let loss = LossName::Logistic.training().unwrap();
-    let log_alone = trainer.fit(&mut alone, &rows, &mut EasyLlp::new(&half), loss).unwrap();
+    let log_alone = trainer.fit(&mut alone, &rows, Aim::Targets(&mut EasyLlp::new(&half), loss)).unwrap();
     assert!(difference(&alone, &in_columns[0]) <= SHARE);
     let size = size_of_losses(&alone, &rows, &mut EasyLlp::new(&half), LossName::Logistic);
     assert!((log.logs[0].epochs[3].loss - log_alone.epochs[3].loss).abs() <= SHARE * size);
 }
 
 /// Labels as targets, enormous from an epoch on.
-struct Huge<'l>(Event<'l>, usize);
+struct Huge<'l>(Supervised<'l>, usize);
 
 impl TargetRule for Huge<'_> {
     fn n_rows(&self) -> usize {
@@ -291,7 +294,7 @@ impl TargetRule for Huge<'_> {
 #[test]
 fn a_model_that_runs_away_spoils_no_other() {
     let (rows, labels) = data();
-    let event = || Event::new(&labels[0], 2).unwrap();
+    let event = || Supervised::new(&labels[0], 2).unwrap();
     let train = |at: usize, epochs: usize| {
         let mut rules: Vec<Box<dyn TargetRule>> =
             vec![Box::new(event()), Box::new(Huge(event(), at)), Box::new(event())];
@@ -329,9 +332,9 @@ fn a_model_that_runs_away_spoils_no_other() {
 #[test]
 fn each_model_is_kept_at_its_best() {
     let (rows, labels) = data();
-    let mut first = Event::new(&labels[0], 2).unwrap();
-    let mut second = Event::new(&labels[1], 2).unwrap();
-    let mut third = Event::new(&labels[1], 2).unwrap();
+    let mut first = Supervised::new(&labels[0], 2).unwrap();
+    let mut second = Supervised::new(&labels[1], 2).unwrap();
+    let mut third = Supervised::new(&labels[1], 2).unwrap();
     let mut rules: [&mut dyn TargetRule; 3] = [&mut first, &mut second, &mut third];
     let mut trained = models(3, &rows);
     let mut seen: Vec<LinearColumns> = Vec::new();
@@ -367,7 +370,7 @@ fn some_rows_are_scored_by_some_models() {
     let (dense, labels) = data();
     let members: Vec<u32> = (0..700).map(|place| (place * 37) % 1000).collect();
     for rows in [&dense, &among_zeros(&dense)] {
-        let mut event = [Event::new(&labels[0], 2).unwrap(); 3];
+        let mut event = [Supervised::new(&labels[0], 2).unwrap(); 3];
         let mut trained = models(3, rows);
         let mut scored = Vec::new();
         let mut judge = |_, models: &LinearColumns| {
@@ -393,7 +396,7 @@ fn some_rows_are_scored_by_some_models() {
 fn a_judge_breaks_training_off() {
     let (rows, labels) = data();
     let train = |epochs, last| {
-        let mut rule = Event::new(&labels[0], 2).unwrap();
+        let mut rule = Supervised::new(&labels[0], 2).unwrap();
         let mut trained = models(1, &rows);
         let loss = LossName::Logistic.training().unwrap();
         let mut judge = |epoch, _: &LinearColumns| {
@@ -407,14 +410,15 @@ fn a_judge_breaks_training_off() {
     let (whole, of_whole, finished) = train(2, 0);
     let (broken_off, of_broken_off, stopped) = train(4, 2);
     assert_eq!((whole, of_whole), (broken_off, of_broken_off));
-    assert_eq!((finished, stopped), (Stop::Finished, Stop::Caller));
+    assert_eq!((finished, stopped), (Stop::Finished, Stop::Interrupted));
 }
 
 #[test]
 fn refuses_what_does_not_fit_together() {
     let (rows, labels) = data();
     let refused = |models: &mut [LinearModel], rows: &Rows, labels: &[&[u32]], n_classes| {
-        let mut rules: Vec<_> = labels.iter().map(|labels| Event::new(labels, n_classes).unwrap()).collect();
+        let mut rules: Vec<_> =
+            labels.iter().map(|labels| Supervised::new(labels, n_classes).unwrap()).collect();
         let mut rules: Vec<&mut dyn TargetRule> = rules.iter_mut().map(|rule| rule as _).collect();
         let loss = LossName::Logistic.training().unwrap();
         let mut judge = |_: usize, _: &LinearColumns| ControlFlow::Continue(Some(vec![0.0]));
@@ -445,7 +449,7 @@ fn refuses_what_does_not_fit_together() {
     let trained = Trainer::default().fit_columns(
         &mut models(1, &rows),
         &rows,
-        &mut [&mut Event::new(&labels[0], 2).unwrap()],
+        &mut [&mut Supervised::new(&labels[0], 2).unwrap()],
         LossName::Logistic.training().unwrap(),
         &mut |_, _| ControlFlow::Continue(None),
     );

@@ -290,5 +290,5 @@ fn refuses_what_has_no_answer() {
     let scores = Array2::zeros((4, 3));
     let predictions = Predictions::new(scores.view(), Link::Logit).unwrap();
     let message = Estimator::new(&three).unwrap().auc(&predictions).unwrap_err().to_string();
-    assert_eq!(message, "this is for two classes, and there are 3");
+    assert_eq!(message, "requires two classes, found 3");
 }

@@ -1,9 +1,10 @@
 //! The whole flow on real data: what EasyLLP reaches, and where the naive way fails.
 
-use easyllp::method::{Event, Naive};
+use easyllp::method::{Naive, Supervised};
 use easyllp::table::{Encoder, EncoderOptions};
+use easyllp::train::Aim;
 use easyllp::{
-    Bags, EasyLlp, Lbfgs, LinearModel, LossName, Model, Optimizer, Predictions, Rows, TargetRule, Trainer,
+    Bags, EasyLlp, Lbfgs, LinearModel, LossName, Optimizer, Predictions, Rows, Scorer, TargetRule, Trainer,
     bagging, datasets, metrics,
 };
 
@@ -25,7 +26,7 @@ fn evaluate(
     let loss = LossName::Logistic.training().unwrap();
     let mut model = LinearModel::for_rows(train, 2).unwrap();
     let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 40.0 / n_labels as f64, ..Lbfgs::default() });
-    Trainer { optimizer, seed: 0 }.fit(&mut model, train, rule, loss).unwrap();
+    Trainer { optimizer, seed: 0 }.fit(&mut model, train, Aim::Targets(rule, loss)).unwrap();
     let scores = model.scores(test).unwrap();
     let predictions = Predictions::new(scores.view(), loss.link()).unwrap();
     Figures {
@@ -51,7 +52,7 @@ fn five_seeds(is_positive: fn(u32) -> bool) -> [Figures; 3] {
             let evaluate =
                 |rule: &mut dyn TargetRule, n_labels| evaluate(rule, n_labels, &train, &test, &test_labels);
             [
-                evaluate(&mut Event::new(&train_labels, 2).unwrap(), train.n_rows()),
+                evaluate(&mut Supervised::new(&train_labels, 2).unwrap(), train.n_rows()),
                 evaluate(&mut Naive::new(&bags), bags.n_bags()),
                 evaluate(&mut EasyLlp::new(&bags), bags.n_bags()),
             ]

@@ -1,8 +1,9 @@
 //! Five Adam steps against PyTorch's; `engine_reference.py` beside this file made the numbers and says all formulas.
 
 use easyllp::model::{Hidden, RowsForm};
+use easyllp::train::Aim;
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, ImageShape, LossName, Mlp, Model, ModelName, Optimizer, Result, Rows,
+    Adam, Cnn, EmbeddingNet, ImageShape, LossName, Mlp, Model, ModelSpec, Optimizer, Result, Rows, Scorer,
     TargetRule, Targets, Trainer,
 };
 use ndarray::Array2;
@@ -29,7 +30,7 @@ fn features(n_features: usize) -> Array2<f32> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
-fn set_parameters(model: &mut impl Model, place: impl Fn(&str, [usize; 2], [usize; 2]) -> usize) {
+fn set_parameters(model: &mut (impl Model + Clone), place: impl Fn(&str, [usize; 2], [usize; 2]) -> usize) {
     for (number, block) in model.parameters_mut().blocks_mut().iter_mut().enumerate() {
         let (height, width) = block.values().dim();
         let values = Array2::from_shape_fn((height, width), |(line, column)| {
@@ -71,10 +72,12 @@ impl TargetRule for Given {
 }
 
 /// An epoch is one batch, so that its loss is that of a step.
-fn assert_losses(mut model: impl Model, rows: &Rows, epsilon: f64, expected: [f64; 5]) {
+fn assert_losses(mut model: impl Model + Clone, rows: &Rows, epsilon: f64, expected: [f64; 5]) {
     let settings = Adam { epochs: 5, batch_size: ROWS, epsilon, average: false, ..Adam::default() };
     let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 1 };
-    let log = trainer.fit(&mut model, rows, &mut Given, LossName::Logistic.training().unwrap()).unwrap();
+    let log = trainer
+        .fit(&mut model, rows, Aim::Targets(&mut Given, LossName::Logistic.training().unwrap()))
+        .unwrap();
     let losses: Vec<f64> = log.epochs.iter().map(|epoch| epoch.loss).collect();
     assert!(losses.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 1e-5), "{losses:?}");
 }
@@ -157,7 +160,7 @@ fn a_row_is_scored_alike_alone_and_among_others() {
     for (name, rows, n_classes) in models {
         let form =
             RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image: Some(image) };
-        let mut model = name.parse::<ModelName>().unwrap().build(form, n_classes, 1).unwrap();
+        let mut model = name.parse::<ModelSpec>().unwrap().build(form, n_classes, 1).unwrap();
         set_parameters(&mut model, same_place);
         let all = model.scores(rows).unwrap();
         for few in [&[0_u32][..], &[200], &[3, 70, 12], &[9; 15], &[5; 40]] {

@@ -138,7 +138,7 @@ fn broken_files_are_refused_with_a_reason() {
         Some("DIR/t.csv cannot be read as a table")
     );
     assert_eq!(refused("t.csv", b"b\n1\n"), "DIR/t.csv has no column `a`; it has b");
-    assert_eq!(refused("t.csv", b"a,a\n1,2\n"), "column `a` is there twice");
+    assert_eq!(refused("t.csv", b"a,a\n1,2\n"), "duplicate column `a`");
     assert_eq!(refused("t.csv", b"a\n"), "there are no rows");
     assert!(refused("t.csv", b"").contains("no columns"));
     let late = [b"a\n".to_vec(), b"1\n".repeat(600_000), b"x\n".to_vec()].concat();

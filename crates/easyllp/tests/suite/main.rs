@@ -25,8 +25,13 @@ mod malformed;
 mod methods;
 /// The paper's one pass of stochastic gradient descent, and its excess risk.
 mod one_pass;
+/// A loss, a method and a model of other crates: the examples.
+#[cfg(feature = "datasets")]
+mod own;
 /// Golden numbers, and the Python that made them.
 mod reference;
+/// Which module may import which: the table in ARCHITECTURE.md.
+mod rooms;
 /// How far two ways to add up the same numbers may differ.
 #[path = "../../src/rounding.rs"]
 mod rounding;

@@ -2,7 +2,7 @@
 
 use easyllp::bagging::{Sizes, by_key, folds, random, split};
 use easyllp::diagnose::{dispersion, prior_interval};
-use easyllp::method::Event;
+use easyllp::method::Supervised;
 use easyllp::table::{Column, Encoder, EncoderOptions, Table};
 use easyllp::{
     BagWeights, Bags, Correction, Csr, Error, Estimator, LabelPrior, LinearModel, Link, Noise, Partition,
@@ -120,7 +120,7 @@ proptest! {
         let known = (2..5).contains(&n_classes) && labels.iter().all(|&label| (label as usize) < n_classes);
         prop_assert_eq!(Bags::from_labels(three_bags(), &labels, n_classes).is_ok(), known && labels.len() == 10);
         prop_assert_eq!(Targets::from_labels(&labels, n_classes).is_ok(), known);
-        prop_assert_eq!(Event::new(&labels, n_classes).is_ok(), known && !labels.is_empty());
+        prop_assert_eq!(Supervised::new(&labels, n_classes).is_ok(), known && !labels.is_empty());
     }
 
     #[test]

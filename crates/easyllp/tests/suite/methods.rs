@@ -3,23 +3,20 @@
 use crate::rounding::Sum;
 use crate::simulation::{normal, seed};
 use easyllp::method::{
-    About, AlternatingMeanMap, Alternation, BagObjective, Batches, CountLikelihood, DebiasedSquare, Distance,
-    Draw, EasyLlpByBag, Event, LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, Naive, ProportionMatching,
-    Serves,
+    AlternatingMeanMap, BagObjective, CountLikelihood, DebiasedSquare, Distance, EasyLlpByBag,
+    LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, MethodConfig, Naive, Positive, ProportionMatching,
+    Rounds, Supervised,
 };
 use easyllp::model::Hidden;
-use easyllp::sgd::Iterate;
 use easyllp::{
-    Adam, Bags, Correction, EasyLlp, Error, Lbfgs, Lesson, LinearModel, Link, LossName, MethodName,
-    MethodOptions, Mlp, Model, Noise, Optimizer, Partition, Predictions, Rows, Sgd, TargetRule, Targets,
-    Trainer, bagging, metrics, n_columns,
+    Adam, Bags, Correction, EasyLlp, Error, Lbfgs, LinearModel, Link, LossName, Mlp, Model, Noise, Optimizer,
+    Partition, Predictions, Rows, Scorer, Session, TargetRule, Targets, Trainer, bagging, metrics, n_columns,
 };
 use ndarray::{Array2, Axis};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use std::ops::ControlFlow;
 
 fn objectives(bags: &Bags) -> Vec<(&'static str, Box<dyn BagObjective + '_>)> {
     let loss = LossName::cross_entropy(bags.n_classes()).training().unwrap();
@@ -28,8 +25,8 @@ fn objectives(bags: &Bags) -> Vec<(&'static str, Box<dyn BagObjective + '_>)> {
         ("matching, squared", Box::new(ProportionMatching::new(bags, Distance::Squared))),
         ("debiased square", Box::new(DebiasedSquare::new(bags))),
         ("count likelihood", Box::new(CountLikelihood::new(bags))),
-        ("whole labels", Box::new(LabelGeneration::new(bags, None).unwrap())),
-        ("soft labels", Box::new(LabelGeneration::new(bags, Some(0.4)).unwrap())),
+        ("whole labels", Box::new(LabelGeneration::new(bags, None))),
+        ("soft labels", Box::new(LabelGeneration::new(bags, Some(Positive::new(0.4).unwrap())))),
         ("easyllp by bag", Box::new(EasyLlpByBag::new(bags, &Correction::default(), loss).unwrap())),
     ]
 }
@@ -79,7 +76,7 @@ fn derivatives_equal_finite_differences() {
 /// Loss and derivative of all rows, of a method by its name, at these scores (a line a row); a method that goes back and forth is
 /// judged by the labels that it gives next. There is none where rows are picked at random.
 fn of_all_rows(
-    method: MethodName,
+    method: &MethodConfig,
     rows: &Rows,
     bags: &Bags,
     scores: &Array2<f32>,
@@ -101,12 +98,12 @@ fn of_all_rows(
         let scores = scores.select(Axis(0), &members);
         (members, scores)
     };
-    let by_alternation = |alternation: &dyn Alternation| {
+    let by_rounds = |method: &dyn Rounds| {
         let mut targets = Targets::zeros(bags.n_rows(), bags.n_classes());
         for bag in 0..bags.n_bags() {
             let (members, scores) = of_bag(bag);
             let mut out = Array2::zeros(scores.dim());
-            alternation.again(bag, scores.view(), out.view_mut());
+            method.again(bag, scores.view(), out.view_mut());
             for (row, line) in members.into_iter().zip(out.rows()) {
                 targets.values_mut().row_mut(row).assign(&line);
             }
@@ -128,19 +125,21 @@ fn of_all_rows(
         Some((sum, slopes.clone()))
     };
     match method {
-        MethodName::Event | MethodName::Naive => by_rule(&mut Naive::new(bags)),
-        MethodName::EasyLlp => by_rule(&mut EasyLlp::new(bags)),
-        MethodName::EasyLlpSgd => None,
-        MethodName::MeanMap => by_rule(&mut MeanMap::new(bags)),
-        MethodName::LaplacianMeanMap => by_rule(&mut LaplacianMeanMap::new(bags, rows, 1.0).unwrap()),
-        MethodName::LabelGeneration => by_objective(&mut LabelGeneration::new(bags, None).unwrap()),
-        MethodName::ProportionMatching => {
+        MethodConfig::Supervised(_) | MethodConfig::Naive(_) => by_rule(&mut Naive::new(bags)),
+        MethodConfig::EasyLlp(_) => by_rule(&mut EasyLlp::new(bags)),
+        MethodConfig::EasyLlpSgd(_) => None,
+        MethodConfig::MeanMap(_) => by_rule(&mut MeanMap::new(bags)),
+        MethodConfig::LaplacianMeanMap(_) => {
+            by_rule(&mut LaplacianMeanMap::new(bags, rows, Positive::new(1.0).unwrap()).unwrap())
+        }
+        MethodConfig::LabelGeneration(_) => by_objective(&mut LabelGeneration::new(bags, None)),
+        MethodConfig::ProportionMatching(_) => {
             by_objective(&mut ProportionMatching::new(bags, Distance::CrossEntropy))
         }
-        MethodName::DebiasedSquare => by_objective(&mut DebiasedSquare::new(bags)),
-        MethodName::CountLikelihood => by_objective(&mut CountLikelihood::new(bags)),
-        MethodName::LlpEm => by_alternation(&LlpEm::new(bags)),
-        MethodName::AlternatingMeanMap => by_alternation(&AlternatingMeanMap::new(bags, MeanMap::new(bags))),
+        MethodConfig::DebiasedSquare(_) => by_objective(&mut DebiasedSquare::new(bags)),
+        MethodConfig::CountLikelihood(_) => by_objective(&mut CountLikelihood::new(bags)),
+        MethodConfig::LlpEm(_) => by_rounds(&LlpEm::new(bags)),
+        MethodConfig::AlternatingMeanMap(_) => by_rounds(&AlternatingMeanMap::new(bags, MeanMap::new(bags))),
     }
 }
 
@@ -214,21 +213,44 @@ fn accuracy(model: &LinearModel, rows: &Rows, labels: &[u32]) -> f64 {
     metrics::accuracy(&Predictions::new(scores.view(), Link::Logit).unwrap(), labels).unwrap()
 }
 
-fn learnt(method: MethodName, rows: &Rows, bags: &Bags, options: &MethodOptions) -> LinearModel {
-    let loss = LossName::cross_entropy(bags.n_classes()).training().unwrap();
-    let mut model = LinearModel::for_rows(rows, bags.n_classes()).unwrap();
-    let lesson = Lesson { method, options: options.clone(), bags, loss };
+/// The method with this name and what the contract sets of its parameters.
+fn of_contract(method: &MethodConfig) -> MethodConfig {
+    let words = match method {
+        // Bags that are dealt have the same class means, and may be held together closely.
+        MethodConfig::LaplacianMeanMap(_) => "laplacian-mean-map:smoothness=10",
+        MethodConfig::LlpEm(_) => "llp-em:rounds=12",
+        MethodConfig::AlternatingMeanMap(_) => "alternating-mean-map:rounds=12",
+        MethodConfig::EasyLlpSgd(_) => "easyllp-sgd:iterate=average",
+        other => return other.clone(),
+    };
+    words.parse().unwrap()
+}
+
+/// A model that a method trains on all bags.
+fn run<M: Model + Clone + 'static>(
+    method: &MethodConfig,
+    model: M,
+    rows: &Rows,
+    bags: &Bags,
+    loss: LossName,
+    optimizer: Optimizer,
+) -> easyllp::Result<M> {
+    let mut session = Session::new(model, rows, bags, loss.training()?);
+    session.set_optimizer(optimizer);
+    session.set_seed(2);
+    session.set_learning_rate(Some(5.0));
+    session.run(method)?;
+    Ok(session.finish().0)
+}
+
+fn learnt(method: &MethodConfig, rows: &Rows, bags: &Bags) -> LinearModel {
+    let model = LinearModel::for_rows(rows, bags.n_classes()).unwrap();
     let trainer = match method {
-        MethodName::EasyLlpSgd => {
-            let sgd = Sgd { iterate: Iterate::Average, scale: 5.0, ..Sgd::default() };
-            Trainer { optimizer: Optimizer::Sgd(sgd), seed: 2 }
-        }
-        // Every round is a training.
-        MethodName::LlpEm | MethodName::AlternatingMeanMap => trainer(4),
+        // Every round is a training run.
+        MethodConfig::LlpEm(_) | MethodConfig::AlternatingMeanMap(_) => trainer(4),
         _ => trainer(20),
     };
-    trainer.fit_method(&mut model, rows, &lesson, &mut |_| ControlFlow::Continue(()), None).unwrap();
-    model
+    run(method, model, rows, bags, LossName::cross_entropy(bags.n_classes()), trainer.optimizer).unwrap()
 }
 
 fn dealt(labels: &[u32], n_classes: usize, size: usize) -> Bags {
@@ -243,8 +265,6 @@ fn dealt(labels: &[u32], n_classes: usize, size: usize) -> Bags {
 /// `cargo test --test suite contract -- --nocapture` prints the table. Passes on 20 of the seeds 0 to 19.
 #[test]
 fn contract() {
-    // Bags that are dealt have the same class means, and may be held together closely.
-    let options = MethodOptions { rounds: 12, smoothness: 10.0, ..MethodOptions::default() };
     let mut table = String::from(
         "| method | classes | accuracy | supervised | bags of one | any order |\n|---|---|---|---|---|---|\n",
     );
@@ -253,18 +273,19 @@ fn contract() {
         let (rows, labels) = separable(n_rows, n_classes, 3 * seed());
         let (other_rows, other_labels) = separable(16_000, n_classes, 3 * seed() + 1);
         let of_one = dealt(&labels, n_classes, 1);
-        let supervised = learnt(MethodName::Event, &rows, &of_one, &options);
+        let supervised = learnt(&"supervised".parse().unwrap(), &rows, &of_one);
         let best = accuracy(&supervised, &other_rows, &other_labels);
         let bags = dealt(&labels, n_classes, 4);
         let scores = scores(n_rows, n_columns(n_classes), 9);
-        let of_method = |&method: &MethodName| {
+        let of_method = |method: &MethodConfig| {
+            let method = &of_contract(method);
             let mut failures = Vec::new();
             let mut fails = |what: &str| failures.push(format!("{method}, {n_classes} classes: {what}"));
             // One pass needs more bags.
             let (many_rows, many_bags);
             let (rows, bags) = match method {
-                MethodName::Event => (&rows, &of_one),
-                MethodName::EasyLlpSgd => {
+                MethodConfig::Supervised(_) => (&rows, &of_one),
+                MethodConfig::EasyLlpSgd(_) => {
                     let labels;
                     (many_rows, labels) = separable(200_000, n_classes, 3 * seed() + 2);
                     many_bags = dealt(&labels, n_classes, 4);
@@ -272,12 +293,12 @@ fn contract() {
                 }
                 _ => (&rows, &bags),
             };
-            let model = learnt(method, rows, bags, &options);
-            if model != learnt(method, rows, bags, &options) {
+            let model = learnt(method, rows, bags);
+            if model != learnt(method, rows, bags) {
                 fails("a second training has other bytes");
             }
             let got = accuracy(&model, &other_rows, &other_labels);
-            if got < best - 0.02 && method != MethodName::Naive {
+            if got < best - 0.02 && method.name() != "naive" {
                 fails(&format!("accuracy {got}, supervised {best}"));
             }
             // Even where all rows are alike, as they are before a linear model has learnt anything.
@@ -294,9 +315,9 @@ fn contract() {
             let supervision = match method {
                 // Neighbours have a say whatever a bag reports; one pass has no objective of all rows; classes against the rest each are
                 // not the log loss of several.
-                MethodName::LaplacianMeanMap | MethodName::EasyLlpSgd => None,
-                MethodName::CountLikelihood if n_classes > 2 => None,
-                MethodName::DebiasedSquare => Some(brier(&scores, &labels)),
+                MethodConfig::LaplacianMeanMap(_) | MethodConfig::EasyLlpSgd(_) => None,
+                MethodConfig::CountLikelihood(_) if n_classes > 2 => None,
+                MethodConfig::DebiasedSquare(_) => Some(brier(&scores, &labels)),
                 _ => Some(cross_entropy(&scores, &labels, n_classes)),
             };
             let is_supervision = supervision.map(|expected| {
@@ -305,11 +326,12 @@ fn contract() {
             if is_supervision == Some(false) {
                 fails("bags of one are not supervision");
             }
+            let name = method.name();
             let word = |is: Option<bool>| is.map_or("–", |is| if is { "yes" } else { "no" });
             let (of_one, order) = (word(is_supervision), word(is_order_nothing));
-            (format!("| {method} | {n_classes} | {got:.3} | {best:.3} | {of_one} | {order} |\n"), failures)
+            (format!("| {name} | {n_classes} | {got:.3} | {best:.3} | {of_one} | {order} |\n"), failures)
         };
-        for (line, failed) in MethodName::ALL.par_iter().map(of_method).collect::<Vec<_>>() {
+        for (line, failed) in MethodConfig::all().par_iter().map(of_method).collect::<Vec<_>>() {
             table.push_str(&line);
             failures.extend(failed);
         }
@@ -321,7 +343,7 @@ fn contract() {
 /// The log loss of labels, and its derivative in scores.
 fn cross_entropy(scores: &Array2<f32>, labels: &[u32], n_classes: usize) -> (f64, Array2<f32>) {
     let mut targets = Targets::zeros(labels.len(), n_classes);
-    Event::new(labels, n_classes).unwrap().targets(0, &mut targets).unwrap();
+    Supervised::new(labels, n_classes).unwrap().targets(0, &mut targets).unwrap();
     let mut slopes = Array2::zeros(scores.dim());
     let loss = LossName::cross_entropy(n_classes).training().unwrap();
     (loss.corrected_batch(scores.view(), targets.values(), slopes.view_mut()), slopes)
@@ -361,18 +383,16 @@ fn every_form_of_easyllp_learns() {
     let (rows, labels) = separable(16_000, 2, 3 * seed());
     let (other_rows, other_labels) = separable(16_000, 2, 3 * seed() + 1);
     let (bags, of_one) = (dealt(&labels, 2, 4), dealt(&labels, 2, 1));
-    let usual = MethodOptions::default;
-    let forms = [
-        ("by bags", &bags, MethodOptions { batches: Batches::Bags, ..usual() }),
-        ("drawn", &bags, MethodOptions { draw: Draw::Once { seed: 1 }, ..usual() }),
-        ("drawn anew", &bags, MethodOptions { draw: Draw::EveryEpoch { seed: 1 }, ..usual() }),
-        ("dealt anew", &of_one, MethodOptions { rebag: Some(4), ..usual() }),
-    ];
-    for (form, bags, options) in forms {
-        let got = accuracy(&learnt(MethodName::EasyLlp, &rows, bags, &options), &other_rows, &other_labels);
+    for (words, bags) in [
+        ("easyllp:batches=bags", &bags),
+        ("easyllp:targets=surrogate", &bags),
+        ("easyllp:targets=fresh-surrogate", &bags),
+        ("easyllp:rebag=4", &of_one),
+    ] {
+        let got = accuracy(&learnt(&words.parse().unwrap(), &rows, bags), &other_rows, &other_labels);
         // What is drawn adds to the variance.
-        let least = if form.starts_with("drawn") { 0.92 } else { 0.96 };
-        assert!(got > least, "{form}: {got}");
+        let least = if words.contains("surrogate") { 0.92 } else { 0.96 };
+        assert!(got > least, "{words}: {got}");
     }
 }
 
@@ -383,12 +403,13 @@ fn threads_change_nothing() {
     let partition = bagging::random(3000, &bagging::Sizes::Range(1..=1200), 3).unwrap();
     let bags = Bags::from_labels(partition, &labels, 2).unwrap();
     let of_one = dealt(&labels, 2, 1);
-    let options = MethodOptions { rounds: 3, batches: Batches::Bags, ..MethodOptions::default() };
-    for method in MethodName::ALL {
+    let words = ["easyllp:batches=bags", "llp-em:rounds=3", "alternating-mean-map:rounds=3"];
+    let words = words.map(|words| words.parse().unwrap());
+    for method in MethodConfig::all().into_iter().chain(words) {
         let on = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let bags = if method == MethodName::Event { &of_one } else { &bags };
-            pool.install(|| learnt(method, &rows, bags, &options))
+            let bags = if method.name() == "supervised" { &of_one } else { &bags };
+            pool.install(|| learnt(&method, &rows, bags))
         };
         assert_eq!(on(1), on(3), "{method}");
     }
@@ -399,53 +420,38 @@ fn refuses_what_it_cannot_train() {
     let (rows, labels) = separable(40, 2, 1);
     let bags =
         Bags::from_labels(bagging::random(40, &bagging::Sizes::Fixed(4), 3).unwrap(), &labels, 2).unwrap();
-    let fit = |trainer: &Trainer, loss: LossName, rows: &Rows| {
-        let lesson = Lesson {
-            method: MethodName::CountLikelihood,
-            options: MethodOptions::default(),
-            bags: &bags,
-            loss: loss.training().unwrap(),
-        };
-        let mut model = LinearModel::for_rows(rows, 2).unwrap();
-        trainer.fit_method(&mut model, rows, &lesson, &mut |_| ControlFlow::Continue(()), None).unwrap_err()
+    let method = |words: &str| words.parse::<MethodConfig>().unwrap();
+    let adam = || trainer(1).optimizer;
+    let linear = |rows: &Rows| LinearModel::for_rows(rows, 2).unwrap();
+    let fit = |optimizer: Optimizer, loss: LossName, rows: &Rows| {
+        run(&method("count-likelihood"), linear(rows), rows, &bags, loss, optimizer).unwrap_err()
     };
-    let lbfgs = Trainer { optimizer: Optimizer::Lbfgs(Lbfgs::default()), seed: 1 };
-    assert_eq!(fit(&lbfgs, LossName::Logistic, &rows), Error::BagsWithoutAdam);
-    assert!(matches!(fit(&trainer(1), LossName::Squared, &rows), Error::LogOddsOnly { .. }));
-    let lesson = Lesson {
-        method: MethodName::MeanMap,
-        options: MethodOptions::default(),
-        bags: &bags,
-        loss: LossName::Logistic.training().unwrap(),
-    };
-    let mut network = Mlp::for_rows(&rows, &Hidden::new(&[3]), 2, 1).unwrap();
-    let mut watch = |_| ControlFlow::Continue(());
-    let error = trainer(1).fit_method(&mut network, &rows, &lesson, &mut watch, None).unwrap_err();
-    assert_eq!(error, Error::LinearLogLossOnly { method: "mean-map" });
-    let mut model = LinearModel::for_rows(&rows, 2).unwrap();
-    let lesson = Lesson { method: MethodName::Event, ..lesson };
-    let error = trainer(1).fit_method(&mut model, &rows, &lesson, &mut watch, None).unwrap_err();
-    assert_eq!(error, Error::NotLabelled { what: "event", bag: 0, size: 4 });
+    assert_eq!(fit(Optimizer::Lbfgs(Lbfgs::default()), LossName::Logistic, &rows), Error::BagsWithoutAdam);
+    assert!(matches!(fit(adam(), LossName::Squared, &rows), Error::LogOddsOnly { .. }));
+    let network = Mlp::for_rows(&rows, &Hidden::new(&[3]), 2, 1).unwrap();
+    let error = run(&method("mean-map"), network, &rows, &bags, LossName::Logistic, adam()).unwrap_err();
+    assert_eq!(error, Error::LinearLogLossOnly { method: "mean-map".into() });
+    let error =
+        run(&method("supervised"), linear(&rows), &rows, &bags, LossName::Logistic, adam()).unwrap_err();
+    assert!(matches!(error, Error::RowLabelsOnly { .. }), "{error}");
     let (more_rows, _) = separable(41, 2, 1);
-    assert!(matches!(fit(&trainer(1), LossName::Logistic, &more_rows), Error::Shape { .. }));
+    assert!(matches!(fit(adam(), LossName::Logistic, &more_rows), Error::Shape { .. }));
 }
 
-/// What a method knows of is done or refused, never passed over.
+/// Forms that do not go together are refused, never ignored.
 #[test]
 fn easyllp_refuses_forms_that_do_not_go_together() {
     let (rows, labels) = separable(40, 3, 1);
     let (of_one, of_four) = (dealt(&labels, 3, 1), dealt(&labels, 3, 4));
-    let usual = MethodOptions::default;
-    let draw = Draw::Once { seed: 1 };
-    let mixed = [
-        (&of_four, "draw", MethodOptions { draw, batches: Batches::Bags, ..usual() }),
-        (&of_one, "draw", MethodOptions { draw, rebag: Some(4), ..usual() }),
-        (&of_one, "batches", MethodOptions { batches: Batches::Bags, rebag: Some(4), ..usual() }),
-    ];
-    for (bags, setting, options) in mixed {
-        let loss = LossName::Softmax.training().unwrap();
-        let way = Lesson { method: MethodName::EasyLlp, options, bags, loss }.way(&rows, 1);
-        assert!(matches!(way, Err(Error::Setting { name, .. }) if name == setting), "{setting}");
+    for (bags, words) in [
+        (&of_four, "easyllp:targets=surrogate,batches=bags"),
+        (&of_one, "easyllp:targets=surrogate,rebag=4"),
+        (&of_one, "easyllp:batches=bags,rebag=4"),
+    ] {
+        let model = LinearModel::for_rows(&rows, 3).unwrap();
+        let refused =
+            run(&words.parse().unwrap(), model, &rows, bags, LossName::Softmax, trainer(1).optimizer);
+        assert!(matches!(refused, Err(Error::Config { .. })), "{words}");
     }
     let logistic = LossName::Logistic.training().unwrap();
     let refused = EasyLlpByBag::new(&of_four, &Correction::default(), logistic);
@@ -466,56 +472,22 @@ fn matching_has_slopes_for_any_score() {
     }
 }
 
-/// Rows that are too many for the bags, a model of too few scores, a loss of too few classes: the same words from every method, and a model
-/// that is left alone.
+/// Rows that are too many for the bags, a model of too few scores, a loss of too few classes: the same words from every method.
 #[test]
 fn every_method_refuses_what_does_not_fit_together() {
     let (rows, labels) = separable(40, 3, 1);
     let (more_rows, _) = separable(41, 3, 1);
     let (of_one, of_four) = (dealt(&labels, 3, 1), dealt(&labels, 3, 4));
-    for method in MethodName::ALL {
-        let bags = if method == MethodName::Event { &of_one } else { &of_four };
-        let optimizer = match method {
-            MethodName::EasyLlpSgd => Optimizer::Sgd(Sgd::default()),
-            _ => trainer(1).optimizer,
-        };
+    for method in MethodConfig::all() {
+        let bags = if method.name() == "supervised" { &of_one } else { &of_four };
         let refused = |rows: &Rows, n_classes, loss: LossName| {
-            let (options, loss) = (MethodOptions::default(), loss.training().unwrap());
-            let lesson = Lesson { method, options, bags, loss };
-            let mut model = LinearModel::for_rows(rows, n_classes).unwrap();
-            let trainer = Trainer { optimizer: optimizer.clone(), seed: 1 };
-            let mut watch = |_| ControlFlow::Continue(());
-            let error = trainer.fit_method(&mut model, rows, &lesson, &mut watch, None).unwrap_err();
-            assert_eq!(model, LinearModel::for_rows(rows, n_classes).unwrap(), "{method}");
-            error
+            let model = LinearModel::for_rows(rows, n_classes).unwrap();
+            run(&method, model, rows, bags, loss, trainer(1).optimizer).unwrap_err()
         };
         let is_shape = |error: Error| matches!(error, Error::Shape { .. });
         assert!(is_shape(refused(&more_rows, 3, LossName::Softmax)), "{method}: rows");
         assert!(is_shape(refused(&rows, 2, LossName::Softmax)), "{method}: scores");
         let binary = Error::BinaryLoss { loss: "logistic", n_classes: 3 };
         assert_eq!(refused(&rows, 3, LossName::Logistic), binary, "{method}");
-    }
-}
-
-/// The list of names, what the program says of them and the documentation's table are one.
-#[test]
-fn names_are_told_and_read() {
-    let documentation = include_str!("../../src/method/mod.rs");
-    let n_lines = documentation.lines().filter(|line| line.starts_with("//! | `")).count();
-    assert_eq!(n_lines, MethodName::ALL.len(), "a line each, and no other");
-    for name in MethodName::ALL {
-        let About { what, bags, models, classes, cost, reference } = name.about();
-        let models = match models {
-            Serves::Any => "any",
-            Serves::LogOdds => "any, log odds",
-            Serves::LinearLogOdds => "linear, log odds",
-            Serves::LinearConvex => "linear, convex loss",
-        };
-        let line =
-            format!("//! | `{name}` | {what} | {bags} | {models} | {classes} | {cost} | {reference} |\n");
-        assert!(documentation.contains(&line), "{line}");
-        assert_eq!(name.to_string().parse::<MethodName>().unwrap(), name);
-        let error = "nothing".parse::<MethodName>().unwrap_err().to_string();
-        assert!(error.contains(name.as_str()), "{error}");
     }
 }

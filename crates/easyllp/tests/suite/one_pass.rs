@@ -2,9 +2,8 @@
 
 use crate::simulation::seed;
 use easyllp::sgd::{Domain, Iterate, Labels, Steps};
-use easyllp::{
-    Bags, LabelPrior, LinearModel, LossName, Model, Noise, Optimizer, Partition, Rows, Sgd, Trainer,
-};
+use easyllp::train::OnePass;
+use easyllp::{Bags, LabelPrior, LinearModel, LossName, Noise, Partition, Rows, Scorer, Sgd};
 use ndarray::{Array2, array};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -75,11 +74,9 @@ fn papers(labels: Labels) -> Sgd {
 
 fn pass(settings: &Sgd, seed: u64, rows: &Rows, bags: &Bags) -> LinearModel {
     let mut model = LinearModel::for_rows(rows, 2).unwrap();
-    let trainer = Trainer { optimizer: Optimizer::Sgd(settings.clone()), seed };
+    let one_pass = OnePass { settings: settings.clone(), seed, prior: LabelPrior::binary(P).unwrap() };
     let loss = LossName::Squared.training().unwrap();
-    let prior = LabelPrior::binary(P).unwrap();
-    let mut watch = |_| ControlFlow::Continue(());
-    trainer.fit_one_pass(&mut model, rows, bags, &prior, loss, &mut watch).unwrap();
+    one_pass.fit(&mut model, rows, bags, loss, &mut |_| ControlFlow::Continue(())).unwrap();
     model
 }
 
@@ -234,9 +231,8 @@ fn several_classes_are_learnt_from_categories() {
     for (labels, steps) in [(Labels::Soft, Steps::OverSoft), (Labels::Surrogate, Steps::OverSurrogate)] {
         let settings = Sgd { labels, steps, iterate: Iterate::Average, ..Sgd::default() };
         let mut model = LinearModel::for_rows(&rows, 3).unwrap();
-        let trainer = Trainer { optimizer: Optimizer::Sgd(settings), seed: 0 };
-        let mut watch = |_| ControlFlow::Continue(());
-        trainer.fit_one_pass(&mut model, &rows, &bags, &prior, loss, &mut watch).unwrap();
+        let one_pass = OnePass { settings, seed: 0, prior: prior.clone() };
+        one_pass.fit(&mut model, &rows, &bags, loss, &mut |_| ControlFlow::Continue(())).unwrap();
         let scores = model.scores(&one_of_each).unwrap();
         for class in 0..3 {
             for other in (0..3).filter(|other| *other != class) {

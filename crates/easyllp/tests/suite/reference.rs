@@ -1,7 +1,8 @@
 //! Golden numbers; `reference.py` beside this file made them.
 
 use easyllp::estimate::Form;
-use easyllp::method::Event;
+use easyllp::method::Supervised;
+use easyllp::train::Aim;
 use easyllp::{
     Bags, EasyLlp, Estimator, Lbfgs, LinearModel, Link, LossName, Optimizer, Partition, Predictions, Rows,
     TargetRule, Trainer,
@@ -34,11 +35,11 @@ fn training_agrees_with_scikit_learn_and_scipy() {
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let optimizer = Optimizer::Lbfgs(Lbfgs { l2: 0.05, tolerance: 1e-10, ..Lbfgs::default() });
         let trainer = Trainer { optimizer, seed: 0 };
-        trainer.fit(&mut model, &rows, rule, LossName::Logistic.training().unwrap()).unwrap();
+        trainer.fit(&mut model, &rows, Aim::Targets(rule, LossName::Logistic.training().unwrap())).unwrap();
         [model.weights()[[0, 0]], model.weights()[[1, 0]], model.intercept()[[0, 0]]]
     };
     let cases = [
-        (fit(&mut Event::new(&labels, 2).unwrap()), [1.465_873_7, 0.250_665_9, -0.298_918_2]),
+        (fit(&mut Supervised::new(&labels, 2).unwrap()), [1.465_873_7, 0.250_665_9, -0.298_918_2]),
         (fit(&mut EasyLlp::new(&bags)), [-0.194_287_1, 0.175_864_2, -0.229_913_8]),
     ];
     for (got, expected) in cases {

@@ -1,13 +1,13 @@
 //! Sparse matrices as rows: the same model as of the dense matrix, or a refusal that says why.
 
 use easyllp::bagging::{Sizes, random};
-use easyllp::method::{CountLikelihood, Event, LaplacianMeanMap};
+use easyllp::fit::{OptimizerConfig, Penalty};
+use easyllp::method::{CountLikelihood, LaplacianMeanMap, Positive, Supervised};
 use easyllp::model::Hidden;
-use easyllp::recipe::Penalty;
-use easyllp::table::Encoder;
+use easyllp::train::{Aim, OnePass};
 use easyllp::{
-    Adam, Bags, Classes, Cnn, Csr, Error, LabelPrior, Lbfgs, LinearModel, LossName, Mlp, Model, ModelFile,
-    ModelName, Optimizer, Recipe, Rows, Sgd, TargetRule, Trainer,
+    Adam, Bags, Classes, Cnn, Csr, Error, FitConfig, LabelPrior, Lbfgs, LinearModel, LossName, Mlp,
+    ModelFile, ModelSpec, Optimizer, Rows, Scorer, Sgd, TargetRule, Trainer,
 };
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
@@ -55,7 +55,9 @@ fn fit(rows: &Rows, labels: &[u32], n_classes: usize, l2: f64) -> LinearModel {
     let trainer = Trainer { optimizer: Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() }), seed: 1 };
     let loss = LossName::cross_entropy(n_classes).training().unwrap();
     let mut model = LinearModel::for_rows(rows, n_classes).unwrap();
-    trainer.fit(&mut model, rows, &mut Event::new(labels, n_classes).unwrap(), loss).unwrap();
+    trainer
+        .fit(&mut model, rows, Aim::Targets(&mut Supervised::new(labels, n_classes).unwrap(), loss))
+        .unwrap();
     model
 }
 
@@ -97,13 +99,12 @@ fn threads_change_no_byte() {
 fn go_the_whole_way() {
     let (_, sparse, labels) = data(3000, 500, 2);
     let bags = Bags::from_labels(random(3000, &Sizes::Fixed(4), 1).unwrap(), &labels, 2).unwrap();
-    let recipe = Recipe::default();
-    let fitted = recipe.fit(&sparse, &bags, None, &mut |_| ControlFlow::Continue(())).unwrap();
+    let config = FitConfig::default();
+    let fitted = config.fitting(&sparse, &bags).classes(Classes::counted("clicks")).run().unwrap();
     let scores = fitted.model.scores(&sparse).unwrap();
     let right = scores.iter().zip(&labels).filter(|(score, label)| (**score > 0.0) == (**label == 1)).count();
     assert!(right > 2100, "{right} of 3000 rows");
-    let file =
-        recipe.model_file(fitted, &sparse, &bags, Encoder::as_is("x", 500), Classes::counted("clicks"), None);
+    let file = fitted.into_file().unwrap();
     let read = ModelFile::from_bytes(&file.to_bytes().unwrap()).unwrap();
     assert_eq!(read.model.scores(&sparse).unwrap(), scores);
     assert_eq!(read.probabilities(&sparse).unwrap(), file.probabilities(&sparse).unwrap());
@@ -116,38 +117,39 @@ fn what_needs_dense_rows_says_so() {
     let loss = LossName::Logistic.training().unwrap();
     let mut linear = LinearModel::for_rows(&sparse, 2).unwrap();
     let adam = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };
-    let sgd = Trainer { optimizer: Optimizer::Sgd(Sgd::default()), seed: 1 };
-    let mut rule = Event::new(&labels, 2).unwrap();
+    let mut rule = Supervised::new(&labels, 2).unwrap();
     let mut watch = |_| ControlFlow::Continue(());
     let refused = |what: &'static str, error: Error| {
         assert_eq!(error, Error::SparseRows { what });
         assert!(error.to_string().contains("convert the rows to a dense array"));
     };
-    refused("training with Adam", adam.fit(&mut linear, &sparse, &mut rule, loss).unwrap_err());
+    refused("training with Adam", adam.fit(&mut linear, &sparse, Aim::Targets(&mut rule, loss)).unwrap_err());
     let mut objective = CountLikelihood::new(&bags);
-    let judged = adam.fit_bags(&mut linear, &sparse, &mut objective, &mut watch, None);
+    let judged = adam.fit_watched(&mut linear, &sparse, Aim::Bags(&mut objective), &mut watch, None);
     refused("training with Adam", judged.unwrap_err());
-    let prior = LabelPrior::binary(0.5).unwrap();
-    let one_pass = sgd.fit_one_pass(&mut linear, &sparse, &bags, &prior, loss, &mut watch);
-    refused("easyllp-sgd", one_pass.unwrap_err());
+    let one_pass = OnePass { settings: Sgd::default(), seed: 1, prior: LabelPrior::binary(0.5).unwrap() };
+    refused("easyllp-sgd", one_pass.fit(&mut linear, &sparse, &bags, loss, &mut watch).unwrap_err());
     let mut rules: [&mut dyn TargetRule; 1] = [&mut rule];
     let columns =
         adam.fit_columns(&mut [linear], &sparse, &mut rules, loss, &mut |_, _| ControlFlow::Continue(None));
     refused("training models in columns", columns.unwrap_err());
-    refused("laplacian-mean-map", LaplacianMeanMap::new(&bags, &sparse, 1.0).map(|_| ()).unwrap_err());
+    refused(
+        "laplacian-mean-map",
+        LaplacianMeanMap::new(&bags, &sparse, Positive::new(1.0).unwrap()).map(|_| ()).unwrap_err(),
+    );
     let mlp = Mlp::new(16, &Hidden::new(&[4]), 2, 1).unwrap();
     refused("an MLP", mlp.scores(&sparse).unwrap_err());
     let cnn = Cnn::new(&"conv3x2".parse().unwrap(), "1x4x4".parse().unwrap(), 2, 1).unwrap();
     refused("a cnn", cnn.scores(&sparse).unwrap_err());
-    for (what, recipe) in [
-        ("a model that is not linear", Recipe { model: ModelName::Mlp(vec![4]), ..Recipe::default() }),
-        ("training with Adam", Recipe { lr: Some(0.1), l2: Some(Penalty::Value(0.1)), ..Recipe::default() }),
-        ("easyllp-sgd", Recipe { method: "easyllp-sgd".parse().unwrap(), ..Recipe::default() }),
-        ("laplacian-mean-map", Recipe { method: "laplacian-mean-map".parse().unwrap(), ..Recipe::default() }),
+    let minibatches =
+        OptimizerConfig { lr: Some(0.1), l2: Some(Penalty::Value(0.1)), ..OptimizerConfig::default() };
+    let of_method = |words: &str| FitConfig { method: words.parse().unwrap(), ..FitConfig::default() };
+    for (what, config) in [
+        ("a model that is not linear", FitConfig { model: ModelSpec::Mlp(vec![4]), ..FitConfig::default() }),
+        ("training with Adam", FitConfig { optimizer: minibatches, ..FitConfig::default() }),
+        ("easyllp-sgd", of_method("easyllp-sgd")),
+        ("laplacian-mean-map", of_method("laplacian-mean-map")),
     ] {
-        refused(
-            what,
-            recipe.fit(&sparse, &bags, None, &mut |_| ControlFlow::Continue(())).map(|_| ()).unwrap_err(),
-        );
+        refused(what, config.fit(&sparse, &bags).map(|_| ()).unwrap_err());
     }
 }

@@ -1,12 +1,13 @@
 //! Training: what it depends on, what it does not, and how it ends.
 
 use crate::simulation::{normal, sigmoid};
-use easyllp::method::{Draw, Event, Naive};
+use easyllp::method::{Draw, Naive, Supervised};
 use easyllp::model::Hidden;
+use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, Correction, EasyLlp, EmbeddingNet, Error, Judge, Lbfgs, LinearModel, LossName, Mlp, Model,
-    Noise, Optimizer, Partition, Progress, Result, Rows, Stop, TargetRule, Targets, TrainLog, Trainer,
-    bagging,
+    Adam, Bags, Correction, EarlyStopping, EasyLlp, EmbeddingNet, Error, Lbfgs, LinearModel, LossName, Mlp,
+    Noise, Optimizer, Partition, Progress, Result, Rows, Scorer, Stop, TargetRule, Targets, TrainLog,
+    Trainer, bagging,
 };
 use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
@@ -45,7 +46,7 @@ fn adam() -> Trainer {
 fn train(trainer: &Trainer, rows: &Rows, rule: &mut dyn TargetRule) -> (LinearModel, TrainLog) {
     let mut model = LinearModel::for_rows(rows, rule.n_classes()).unwrap();
     let loss = LossName::cross_entropy(rule.n_classes()).training().unwrap();
-    let log = trainer.fit(&mut model, rows, rule, loss).unwrap();
+    let log = trainer.fit(&mut model, rows, Aim::Targets(rule, loss)).unwrap();
     (model, log)
 }
 
@@ -55,7 +56,7 @@ fn all_bags_of_one_equal_supervision_bit_for_bit() {
     let partition = bagging::random(1000, &bagging::Sizes::Fixed(1), 5).unwrap();
     let bags = Bags::from_labels(partition, &labels, 2).unwrap();
     for trainer in [lbfgs(), adam()] {
-        let (supervised, _) = train(&trainer, &rows, &mut Event::new(&labels, 2).unwrap());
+        let (supervised, _) = train(&trainer, &rows, &mut Supervised::new(&labels, 2).unwrap());
         assert_eq!(supervised, train(&trainer, &rows, &mut EasyLlp::new(&bags)).0);
         assert_eq!(supervised, train(&trainer, &rows, &mut Naive::new(&bags)).0);
         let surrogate = &mut EasyLlp::with(&bags, Correction::default(), Draw::EveryEpoch { seed: 1 });
@@ -92,11 +93,11 @@ fn networks_give_the_same_bytes_on_any_number_of_threads() {
     let [one, two, three] = [1, 2, 3].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut event = Event::new(&labels, 2).unwrap();
+            let mut event = Supervised::new(&labels, 2).unwrap();
             let mut mlp = Mlp::for_rows(&dense, &hidden, 2, 5).unwrap();
-            let of_mlp = adam().fit(&mut mlp, &dense, &mut event, loss).unwrap();
+            let of_mlp = adam().fit(&mut mlp, &dense, Aim::Targets(&mut event, loss)).unwrap();
             let mut net = EmbeddingNet::for_rows(&rows, 5, &hidden, 2, 5).unwrap();
-            let of_net = adam().fit(&mut net, &rows, &mut event, loss).unwrap();
+            let of_net = adam().fit(&mut net, &rows, Aim::Targets(&mut event, loss)).unwrap();
             let scores = [mlp.scores(&dense).unwrap(), net.scores(&rows).unwrap()];
             (mlp, of_mlp, net, of_net, scores)
         })
@@ -118,7 +119,9 @@ fn dropout_follows_the_seed() {
         let settings = Adam { epochs: 3, batch_size: 200, ..Adam::default() };
         let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed };
         let loss = LossName::Logistic.training().unwrap();
-        trainer.fit(&mut model, &dense, &mut Event::new(&labels, 2).unwrap(), loss).unwrap();
+        trainer
+            .fit(&mut model, &dense, Aim::Targets(&mut Supervised::new(&labels, 2).unwrap(), loss))
+            .unwrap();
         model
     };
     assert_eq!(train(1), train(1));
@@ -154,7 +157,7 @@ fn a_diverged_network_holds_the_weights_of_the_last_good_epoch() {
         let settings = Adam { epochs, batch_size: 64, average: false, ..Adam::default() };
         let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 3 };
         let loss = LossName::Logistic.training().unwrap();
-        let outcome = trainer.fit(&mut model, &rows, &mut Monstrous(400), loss);
+        let outcome = trainer.fit(&mut model, &rows, Aim::Targets(&mut Monstrous(400), loss));
         (model, outcome)
     };
     let (good, outcome) = fit(1);
@@ -242,13 +245,13 @@ fn adam_comes_to_the_optimum_that_lbfgs_finds() {
     let (optimum, _) = train(
         &Trainer { optimizer: Optimizer::Lbfgs(Lbfgs { l2: 0.0, ..Lbfgs::default() }), seed: 0 },
         &rows,
-        &mut Event::new(&labels, 2).unwrap(),
+        &mut Supervised::new(&labels, 2).unwrap(),
     );
     let settings = Adam { epochs: 200, batch_size: 100, learning_rate: 0.01, ..Adam::default() };
     let (model, log) = train(
         &Trainer { optimizer: Optimizer::Adam(settings), seed: 0 },
         &rows,
-        &mut Event::new(&labels, 2).unwrap(),
+        &mut Supervised::new(&labels, 2).unwrap(),
     );
     assert_eq!((log.stopped, log.epochs.len()), (Stop::Finished, 200));
     assert!(log.epochs[199].loss < log.epochs[0].loss);
@@ -265,8 +268,11 @@ fn a_watcher_sees_the_loss_and_can_stop() {
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let mut epochs = Vec::new();
         let log = trainer
-            .fit_watched(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss, &mut |event| {
-                match event {
+            .fit_watched(
+                &mut model,
+                &rows,
+                Aim::Targets(&mut Supervised::new(&labels, 2).unwrap(), loss),
+                &mut |event| match event {
                     Progress::Epoch(epoch) => {
                         epochs.push(epoch);
                         if epochs.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -279,10 +285,11 @@ fn a_watcher_sees_the_loss_and_can_stop() {
                         assert_eq!(iteration, epochs.len() + 1);
                         ControlFlow::Continue(())
                     }
-                }
-            })
+                },
+                None,
+            )
             .unwrap();
-        assert_eq!(log.stopped, Stop::Caller);
+        assert_eq!(log.stopped, Stop::Interrupted);
         assert_eq!(log.epochs, epochs);
         assert_eq!(epochs.len(), 2);
         assert!(
@@ -292,11 +299,15 @@ fn a_watcher_sees_the_loss_and_can_stop() {
     }
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
     let stopped = adam()
-        .fit_watched(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss, &mut |_| {
-            ControlFlow::Break(())
-        })
+        .fit_watched(
+            &mut model,
+            &rows,
+            Aim::Targets(&mut Supervised::new(&labels, 2).unwrap(), loss),
+            &mut |_| ControlFlow::Break(()),
+            None,
+        )
         .unwrap();
-    assert_eq!(stopped, TrainLog { epochs: vec![], stopped: Stop::Caller, best: None });
+    assert_eq!(stopped, TrainLog { epochs: vec![], stopped: Stop::Interrupted, best: None });
 }
 
 /// A judge that likes the third epoch best: training stops after its patience, and the model is that of the third epoch.
@@ -304,7 +315,7 @@ fn a_watcher_sees_the_loss_and_can_stop() {
 fn a_judge_ends_training_with_the_best_epoch() {
     let (rows, labels) = data(1000);
     let loss = LossName::Logistic.training().unwrap();
-    let rule = || Event::new(&labels, 2).unwrap();
+    let rule = || Supervised::new(&labels, 2).unwrap();
     let trainer = |epochs| Trainer {
         optimizer: Optimizer::Adam(Adam { epochs, batch_size: 100, ..Adam::default() }),
         seed: 4,
@@ -312,12 +323,14 @@ fn a_judge_ends_training_with_the_best_epoch() {
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
     let mut figures = [f64::NAN, 5.0, 3.0, 4.0, f64::NAN, 1.0].into_iter();
     let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
-    let judge = Judge { figure: &mut figure, patience: 2, smoothing: 1 };
+    let judge = EarlyStopping { metric: &mut figure, patience: 2, smoothing: 1 };
     let mut watch = |_| ControlFlow::Continue(());
-    let log = trainer(50).fit_judged(&mut model, &rows, &mut rule(), loss, &mut watch, judge).unwrap();
-    assert_eq!((log.stopped, log.best, log.epochs.len()), (Stop::NoBetter, Some((3, 3.0)), 5));
+    let log = trainer(50)
+        .fit_watched(&mut model, &rows, Aim::Targets(&mut rule(), loss), &mut watch, Some(judge))
+        .unwrap();
+    assert_eq!((log.stopped, log.best, log.epochs.len()), (Stop::EarlyStopping, Some((3, 3.0)), 5));
     let mut expected = LinearModel::for_rows(&rows, 2).unwrap();
-    trainer(3).fit(&mut expected, &rows, &mut rule(), loss).unwrap();
+    trainer(3).fit(&mut expected, &rows, Aim::Targets(&mut rule(), loss)).unwrap();
     assert_eq!(model, expected);
 }
 
@@ -335,11 +348,13 @@ fn a_judge_leaves_averages_as_they_are() {
     let (mut judged, mut alone) = (untrained.clone(), untrained);
     let mut figures = [4.0, 3.0, 2.0, 1.0].into_iter();
     let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
-    let judge = Judge { figure: &mut figure, patience: 4, smoothing: 1 };
+    let judge = EarlyStopping { metric: &mut figure, patience: 4, smoothing: 1 };
     let mut watch = |_| ControlFlow::Continue(());
-    let rule = || Event::new(&labels, 2).unwrap();
-    trainer.fit_judged(&mut judged, &rows, &mut rule(), loss, &mut watch, judge).unwrap();
-    trainer.fit(&mut alone, &rows, &mut rule(), loss).unwrap();
+    let rule = || Supervised::new(&labels, 2).unwrap();
+    trainer
+        .fit_watched(&mut judged, &rows, Aim::Targets(&mut rule(), loss), &mut watch, Some(judge))
+        .unwrap();
+    trainer.fit(&mut alone, &rows, Aim::Targets(&mut rule(), loss)).unwrap();
     assert_eq!(judged, alone);
 }
 
@@ -349,17 +364,17 @@ fn weights_are_good_if_their_loss_is() {
     let rows = Rows::dense(ndarray::array![[1e18_f32], [2e18]]).unwrap();
     let loss = LossName::Logistic.training().unwrap();
     let untrained = Mlp::new(1, &Hidden::new(&[64, 64]), 2, 1).unwrap();
-    let fit = |epochs, judge: Option<Judge<Mlp>>| {
+    let fit = |epochs, judge: Option<EarlyStopping<Mlp>>| {
         // All rows in a batch: an epoch is a step, and steps are long.
         let settings = Adam { learning_rate: 1e6, epochs, batch_size: 2, average: false, ..Adam::default() };
         let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 0 };
         let mut model = untrained.clone();
-        let mut rule = Event::new(&[1, 0], 2).unwrap();
+        let mut rule = Supervised::new(&[1, 0], 2).unwrap();
         let outcome = match judge {
-            None => trainer.fit(&mut model, &rows, &mut rule, loss),
+            None => trainer.fit(&mut model, &rows, Aim::Targets(&mut rule, loss)),
             Some(judge) => {
                 let mut watch = |_| ControlFlow::Continue(());
-                trainer.fit_judged(&mut model, &rows, &mut rule, loss, &mut watch, judge)
+                trainer.fit_watched(&mut model, &rows, Aim::Targets(&mut rule, loss), &mut watch, Some(judge))
             }
         };
         (model, outcome)
@@ -370,7 +385,7 @@ fn weights_are_good_if_their_loss_is() {
     assert!(matches!(outcome, Err(Error::Diverged { epoch: 2, batch: 1, .. })), "{outcome:?}");
     assert_eq!(restored, untrained);
     let mut figure = |_: &Mlp| Ok(1.0);
-    let (liked, outcome) = fit(2, Some(Judge { figure: &mut figure, patience: 2, smoothing: 1 }));
+    let (liked, outcome) = fit(2, Some(EarlyStopping { metric: &mut figure, patience: 2, smoothing: 1 }));
     assert!(matches!(outcome, Err(Error::Diverged { epoch: 2, batch: 1, .. })), "{outcome:?}");
     assert_eq!(liked, too_far);
 }
@@ -383,13 +398,16 @@ fn a_judge_may_look_at_several_epochs() {
     let best = |smoothing| {
         let mut figures = [5.0, 1.0, 4.0, 6.0, 6.0].into_iter();
         let mut figure = |_: &LinearModel| Ok(figures.next().unwrap());
-        let judge = Judge { figure: &mut figure, patience: 9, smoothing };
+        let judge = EarlyStopping { metric: &mut figure, patience: 9, smoothing };
         let optimizer = Optimizer::Adam(Adam { epochs: 5, ..Adam::default() });
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         let mut watch = |_| ControlFlow::Continue(());
-        let mut rule = Event::new(&labels, 2).unwrap();
+        let mut rule = Supervised::new(&labels, 2).unwrap();
         let trainer = Trainer { optimizer, seed: 4 };
-        trainer.fit_judged(&mut model, &rows, &mut rule, loss, &mut watch, judge).unwrap().best
+        trainer
+            .fit_watched(&mut model, &rows, Aim::Targets(&mut rule, loss), &mut watch, Some(judge))
+            .unwrap()
+            .best
     };
     assert_eq!(best(1), Some((2, 1.0)));
     assert_eq!(best(2), Some((3, 2.5)));
@@ -420,13 +438,13 @@ fn refuses_what_does_not_fit_together() {
     let (rows, labels) = data(50);
     let loss = LossName::Logistic.training().unwrap();
     let fit = |model: &mut LinearModel, rule: &mut dyn TargetRule| {
-        lbfgs().fit(model, &rows, rule, loss).unwrap_err()
+        lbfgs().fit(model, &rows, Aim::Targets(rule, loss)).unwrap_err()
     };
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
-    assert!(matches!(fit(&mut model, &mut Event::new(&labels[1..], 2).unwrap()), Error::Shape { .. }));
-    assert!(matches!(fit(&mut model, &mut Event::new(&labels, 3).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut model, &mut Supervised::new(&labels[1..], 2).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut model, &mut Supervised::new(&labels, 3).unwrap()), Error::Shape { .. }));
     let mut narrow = LinearModel::new(2, &[4, 7], 2).unwrap();
-    assert!(matches!(fit(&mut narrow, &mut Event::new(&labels, 2).unwrap()), Error::Shape { .. }));
+    assert!(matches!(fit(&mut narrow, &mut Supervised::new(&labels, 2).unwrap()), Error::Shape { .. }));
 }
 
 /// Adam and L-BFGS, where the loss or the numbers run away: told, with weights that are still numbers.
@@ -439,7 +457,9 @@ fn running_away_is_told_and_leaves_good_weights() {
     let settings = Adam { learning_rate: 1e6, epochs: 5, batch_size: 8, average: false, ..Adam::default() };
     let trainer = Trainer { optimizer: Optimizer::Adam(settings), seed: 0 };
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
-    let error = trainer.fit(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss).unwrap_err();
+    let error = trainer
+        .fit(&mut model, &rows, Aim::Targets(&mut Supervised::new(&labels, 2).unwrap(), loss))
+        .unwrap_err();
     assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error:?}");
     assert!(model.weights().iter().chain(model.intercept()).all(|weight| weight.is_finite()));
 
@@ -449,7 +469,8 @@ fn running_away_is_told_and_leaves_good_weights() {
     let mut model = LinearModel::for_rows(&rows, 2).unwrap();
     let loss = LossName::Logistic.training().unwrap();
     let mut rule = Given(ndarray::array![3.0, -2.0]);
-    let error = Trainer { optimizer, seed: 0 }.fit(&mut model, &rows, &mut rule, loss).unwrap_err();
+    let error =
+        Trainer { optimizer, seed: 0 }.fit(&mut model, &rows, Aim::Targets(&mut rule, loss)).unwrap_err();
     assert!(matches!(error, Error::Unbounded { .. }), "{error:?}");
     assert!(model.weights().iter().all(|weight| weight.is_finite()));
 }
@@ -485,7 +506,7 @@ fn a_method_that_breaks_its_promises_is_refused() {
         let fit = |rows_of_rule: &[u32], targets: &Targets| {
             let mut model = LinearModel::for_rows(&rows, 2).unwrap();
             let mut rule = Broken { rows: rows_of_rule.to_vec(), targets: targets.clone() };
-            trainer.fit(&mut model, &rows, &mut rule, LossName::Logistic.training().unwrap())
+            trainer.fit(&mut model, &rows, Aim::Targets(&mut rule, LossName::Logistic.training().unwrap()))
         };
         assert!(fit(&[0, 1, 2, 3], &whole).is_ok());
         assert_eq!(fit(&[], &whole).unwrap_err(), Error::NoTargets);
@@ -514,7 +535,8 @@ fn the_order_of_rows_within_a_bag_is_irrelevant() {
 fn logistic_loss_is_for_two_classes() {
     let rows = Rows::dense(Array2::from_shape_fn((3, 1), |(row, _)| row as f32)).unwrap();
     let mut model = LinearModel::for_rows(&rows, 3).unwrap();
-    let mut rule = Event::new(&[0, 1, 2], 3).unwrap();
-    let refused = lbfgs().fit(&mut model, &rows, &mut rule, LossName::Logistic.training().unwrap());
+    let mut rule = Supervised::new(&[0, 1, 2], 3).unwrap();
+    let refused =
+        lbfgs().fit(&mut model, &rows, Aim::Targets(&mut rule, LossName::Logistic.training().unwrap()));
     assert_eq!(refused.unwrap_err(), Error::BinaryLoss { loss: "logistic", n_classes: 3 });
 }

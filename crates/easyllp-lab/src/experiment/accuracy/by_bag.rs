@@ -1,13 +1,14 @@
 //! Linear models of all tasks of a replica, by a method that judges whole bags: their bags are the same, so that they are columns of one
 //! matrix, too.
 
-use super::{Course, Setting, told};
+use super::{Course, MethodName, Setting, told};
 use crate::error::Result;
 use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::SideBySide;
-use easyllp::{Judge, Lesson, LinearModel, LossName, MethodName, MethodOptions, Model, Way};
+use easyllp::train::{Aim, EarlyStopping};
+use easyllp::{LinearModel, LossName, Model, Scorer};
 use ndarray::{Array2, s};
 use std::sync::Arc;
 
@@ -53,13 +54,7 @@ impl<'d> ByBag<'d> {
         let deal = |task| setting.deal(&partition, task, *replica);
         let dealt = tasks.iter().map(deal).collect::<Result<Vec<_>>>()?;
         let loss = LossName::Logistic.training()?;
-        let mut objectives = Vec::new();
-        for (bags, _) in &dealt {
-            let lesson = Lesson { method: *method, options: MethodOptions::default(), bags, loss };
-            if let Way::Bags(objective) = lesson.way(&data.train, 0)? {
-                objectives.push(objective);
-            }
-        }
+        let objectives: Vec<_> = dealt.iter().filter_map(|(bags, _)| method.objective(bags)).collect();
         let rows_held_out = dealt[0].1.as_ref().map(|held_out| data.train.select(&held_out.rows));
         let mut courses = vec![Course::default(); tasks.len()];
         let mut figure = |model: &LinearModel| {
@@ -76,17 +71,17 @@ impl<'d> ByBag<'d> {
             // Every round counts; none is gone back to.
             Ok(0.0)
         };
-        let judge = Judge { figure: &mut figure, patience: setting.accuracy.epochs, smoothing: 1 };
+        let judge = EarlyStopping { metric: &mut figure, patience: setting.accuracy.epochs, smoothing: 1 };
         let mut is_over = false;
         let mut watch = told(tell, tasks.len(), &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {size} rows", method.as_str()));
         let mut model = self.start()?;
         let mut objective = SideBySide::new(objectives)?;
         let trainer = setting.trainer(setting.accuracy.epochs, seed);
-        as_far_as_it_went(trainer.fit_bags(
+        as_far_as_it_went(trainer.fit_watched(
             &mut model,
             &data.train,
-            &mut objective,
+            Aim::Bags(&mut objective),
             &mut watch,
             Some(judge),
         ))?;

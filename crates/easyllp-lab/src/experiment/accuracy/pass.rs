@@ -1,11 +1,11 @@
 //! Linear models of many tasks, replicas and methods as columns of one matrix, in one pass over the rows.
 
-use super::{Accuracy, Course, HeldOut, Setting, Task};
+use super::{Accuracy, Course, HeldOut, MethodName, Setting, Task};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::{EasyLlp, MeanMap, Naive};
-use easyllp::{LinearColumns, LinearModel, Link, LossName, MethodName, Model, TargetRule};
+use easyllp::{LinearColumns, LinearModel, Link, LossName, Model, TargetRule};
 use ndarray::{Axis, s};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ const COLUMNS: usize = 256;
 
 /// Whether a method's models can be columns of a matrix: linear ones over numbers, told a target for each row.
 pub(super) fn suits(accuracy: &Accuracy, method: MethodName) -> bool {
-    let by_rows = [MethodName::Event, MethodName::EasyLlp, MethodName::Naive, MethodName::MeanMap];
+    let by_rows = [MethodName::SUPERVISED, MethodName::EASYLLP, MethodName::NAIVE, MethodName::MEAN_MAP];
     accuracy.is_linear_over_numbers() && !accuracy.rebag && by_rows.contains(&method)
 }
 
@@ -40,7 +40,7 @@ impl<'d> Pass<'d> {
     /// The passes that it takes for these methods.
     pub(super) fn all(setting: &Arc<Setting<'d>>, methods: &[MethodName]) -> Vec<Cell<'d>> {
         let (supervised, by_bags): (Vec<MethodName>, Vec<MethodName>) =
-            methods.iter().partition(|&&method| method == MethodName::Event);
+            methods.iter().partition(|&&method| method == MethodName::SUPERVISED);
         let mut cells = Vec::new();
         for methods in [supervised, by_bags] {
             let Some(&first) = methods.first() else { continue };
@@ -91,8 +91,8 @@ impl<'d> Pass<'d> {
             for &method in methods {
                 columns.push(Column { replica: *replica, task, method, held_out: held_out.as_ref() });
                 rules.push(match method {
-                    MethodName::Naive => Box::new(Naive::new(bags)) as Box<dyn TargetRule>,
-                    MethodName::MeanMap => Box::new(MeanMap::new(bags)),
+                    MethodName::NAIVE => Box::new(Naive::new(bags)) as Box<dyn TargetRule>,
+                    MethodName::MEAN_MAP => Box::new(MeanMap::new(bags)),
                     // Of bags of one these are the labels.
                     _ => Box::new(EasyLlp::new(bags)),
                 });

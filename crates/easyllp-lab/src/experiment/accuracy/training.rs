@@ -1,14 +1,15 @@
 //! One model at a time, by any method.
 
-use super::{Course, Setting, told};
+use super::{Course, MethodName, Setting, told};
 use crate::error::Result;
 use crate::experiment::ran_away::as_far_as_it_went;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
-use easyllp::{
-    AnyModel, Bags, Judge, Lesson, LossName, MethodName, MethodOptions, Model, ModelName, Partition,
-};
+use easyllp::fit::FitEvent;
+use easyllp::train::EarlyStopping;
+use easyllp::{Bags, LossName, Model, ModelSpec, Partition, Scorer, Session};
 use ndarray::Axis;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A training.
@@ -41,7 +42,7 @@ impl<'d> Training<'d> {
     fn train(&self, tell: &Tell) -> Result<Option<Vec<Point>>> {
         let Self { setting, method, size, replica, .. } = self;
         let (accuracy, data, task) = (&setting.accuracy, setting.data, &setting.tasks[self.task]);
-        let rebag = (accuracy.rebag && *method == MethodName::EasyLlp).then_some(*size);
+        let rebag = (accuracy.rebag && *method == MethodName::EASYLLP).then_some(*size);
         let (mut bags, held_out) = setting.deal(&setting.partition(*replica, *size)?, task, *replica)?;
         if rebag.is_some() {
             // Rows that are dealt anew in every round come as bags of one; those held out stay in their bags.
@@ -50,29 +51,38 @@ impl<'d> Training<'d> {
         let apart = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
         let loss = LossName::Logistic.training()?;
         let mut course = Course::default();
-        let mut figure = |model: &AnyModel| {
+        let mut figure = |model: &(dyn Scorer + 'static)| {
             let of_bags = apart.as_ref().map(|(rows, _)| model.scores(rows)).transpose()?;
             let judged = apart.as_ref().zip(of_bags.as_ref());
             let judged = judged.map(|((_, held_out), scores)| (held_out, scores.view()));
             let figure = course.see(task, model.scores(&data.test)?.view(), judged, loss.link())?;
             Ok(figure.unwrap_or(0.0))
         };
-        let judge = Judge { figure: &mut figure, patience: accuracy.epochs, smoothing: 1 };
+        let judge = EarlyStopping { metric: &mut figure, patience: accuracy.epochs, smoothing: 1 };
         let mut is_over = false;
-        let mut watch = told(tell, 1, &mut is_over);
+        let mut progress = told(tell, 1, &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {}", task.name, method.as_str()));
-        let mut model = accuracy.model.parse::<ModelName>()?.build(data.form(), 2, seed)?;
+        let mut model = accuracy.model.parse::<ModelSpec>()?.build(data.form(), 2, seed)?;
         if let Some(linear) = model.as_linear_mut() {
             let start = setting.start(task, *method, *replica).insert_axis(Axis(1));
             linear.parameters_mut().blocks_mut()[0].set(start.view())?;
         }
         // Methods that go by rounds go one in a round of Adam's.
-        let by_rounds = method.goes_by_rounds();
-        let options = MethodOptions { rebag, rounds: accuracy.epochs, ..MethodOptions::default() };
-        let lesson = Lesson { method: *method, options, bags: &bags, loss };
-        let trainer = setting.trainer(if by_rounds { 1 } else { accuracy.epochs }, seed);
-        as_far_as_it_went(trainer.fit_method(&mut model, &data.train, &lesson, &mut watch, Some(judge)))?;
-        drop(watch);
+        let epochs = if method.goes_by_rounds() { 1 } else { accuracy.epochs };
+        let rebag = rebag.map(|size| ("rebag", size));
+        let parameters: Vec<_> = rebag.into_iter().chain([("rounds", accuracy.epochs)]).collect();
+        let mut session = Session::new(model, &data.train, &bags, loss);
+        session.set_optimizer(setting.trainer(epochs, seed).optimizer);
+        session.set_seed(seed);
+        session.set_early_stopping(judge);
+        let mut watch = |event: FitEvent| match event {
+            FitEvent::Progress(event) => progress(event),
+            FitEvent::Started { .. } => ControlFlow::Continue(()),
+        };
+        session.set_watch(&mut watch);
+        as_far_as_it_went(session.run(&method.with(&parameters)?))?;
+        drop(session);
+        drop(progress);
         Ok((!is_over).then(|| course.points(&task.name, *method, *size, *replica)))
     }
 }

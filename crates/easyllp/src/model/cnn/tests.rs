@@ -3,8 +3,10 @@
 use super::*;
 use crate::error::Error;
 use crate::loss::LossName;
-use crate::method::Event;
+use crate::method::Supervised;
+use crate::model::Scorer;
 use crate::optim::Adam;
+use crate::train::Aim;
 use crate::train::{Optimizer, Trainer};
 
 fn model(layers: &str, image: &str, n_classes: usize) -> Cnn {
@@ -180,7 +182,10 @@ fn threads_do_not_change_a_byte() {
         let trainer = Trainer { optimizer: Optimizer::Adam(adam), seed: 1 };
         let loss = LossName::Logistic.training().unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| trainer.fit(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss)).unwrap();
+        pool.install(|| {
+            trainer.fit(&mut model, &rows, Aim::Targets(&mut Supervised::new(&labels, 2).unwrap(), loss))
+        })
+        .unwrap();
         model
     };
     let one = train(1);
@@ -206,7 +211,7 @@ fn learns_what_a_linear_model_cannot() {
     let adam = Adam { epochs: 8, batch_size: 50, learning_rate: 0.005, ..Adam::default() };
     let trainer = Trainer { optimizer: Optimizer::Adam(adam), seed: 1 };
     let loss = LossName::Logistic.training().unwrap();
-    trainer.fit(&mut model, &rows, &mut Event::new(&labels, 2).unwrap(), loss).unwrap();
+    trainer.fit(&mut model, &rows, Aim::Targets(&mut Supervised::new(&labels, 2).unwrap(), loss)).unwrap();
     let scores = model.scores(&rows).unwrap();
     let right =
         labels.iter().zip(scores.column(0)).filter(|(label, score)| (**label == 1) == (**score > 0.0));

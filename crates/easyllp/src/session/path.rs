@@ -35,9 +35,9 @@ impl PathSearch {
         }
     }
 
-    /// The best candidate so far.
-    pub(super) fn best(&self) -> Option<usize> {
-        self.best.map(|(place, _)| place)
+    /// The best candidate so far, and its metric.
+    pub(super) fn best(&self) -> Option<(usize, f64)> {
+        self.best
     }
 
     /// The candidate to try next; `None` at the end.
@@ -82,7 +82,7 @@ mod tests {
             tried.push(place);
             search.see(metrics[place], place >= unchanged);
         }
-        (tried, search.best().unwrap())
+        (tried, search.best().unwrap().0)
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! TRAIN: what a score says of a row.
 
+use super::{Loss, Softmax, log_sum_exp};
 use crate::error::{Error, Result};
-use crate::loss::{Loss, Softmax, log_sum_exp};
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 /// What a score says of a row.
@@ -46,6 +47,17 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// The probability of each class for each row, from scores by row: N × C.
+    pub fn probabilities_of(self, scores: ArrayView2<f32>, n_classes: usize) -> Result<Array2<f64>> {
+        let mut probabilities = Array2::zeros((scores.nrows(), n_classes));
+        let mut wide = vec![0.0; scores.ncols()];
+        for (line, mut of_row) in scores.rows().into_iter().zip(probabilities.rows_mut()) {
+            wide.iter_mut().zip(line).for_each(|(wide, score)| *wide = f64::from(*score));
+            self.probabilities(&wide, of_row.as_slice_mut().expect("a line of a new array"))?;
+        }
+        Ok(probabilities)
     }
 
     /// The probability of each class and −log of it, for less than the price of both.

@@ -5,33 +5,45 @@
 //! independent of what chose. Each fold estimates alone, and the estimates are averaged: an estimate from all bags at once would
 //! be centred at a mean that all folds share. The choice for the final model is made on all validation bags.
 
-use super::StopBy;
 use crate::bagging;
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
-use crate::link::Link;
-use crate::model::Model;
+use crate::loss::Link;
+use crate::model::Scorer;
 use crate::predictions::Predictions;
 use crate::rows::Rows;
 use crate::train::Smoothed;
 use ndarray::{Array2, Axis};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The metric on validation bags that chooses a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValidationMetric {
+    /// The Brier score.
+    #[default]
+    Brier,
+    /// The error rate.
+    Error,
+}
 
 /// Bags that no training sees, with a copy of their rows.
-pub(super) struct ValidationBags {
+pub(crate) struct ValidationBags {
     /// Their places in the table.
-    pub(super) members: Vec<u32>,
+    pub(crate) members: Vec<u32>,
     rows: Rows<'static>,
     /// The bags over these rows alone.
-    pub(super) bags: Bags,
+    pub(crate) bags: Bags,
     /// None if there are too few bags.
-    pub(super) folds: Vec<Fold>,
+    pub(crate) folds: Vec<Fold>,
 }
 
 /// A part of the validation bags.
-pub(super) struct Fold {
+pub(crate) struct Fold {
     /// Bags that report together.
-    pub(super) reporting: Bags,
+    pub(crate) reporting: Bags,
     /// The others, which choose for them.
     choosing: Bags,
     /// The places of the others among all validation bags.
@@ -47,7 +59,7 @@ impl ValidationBags {
     const FOLD: usize = 8;
 
     /// These bags, dealt into folds by the seed.
-    pub(super) fn new(rows: &Rows, bags: &Bags, seed: u64) -> Result<Self> {
+    pub(crate) fn new(rows: &Rows, bags: &Bags, seed: u64) -> Result<Self> {
         let (members, bags) = bags.reindexed();
         let n_folds = (bags.n_bags() / Self::FOLD).clamp(2, Self::MOST_FOLDS);
         let fold = |members: Vec<usize>| {
@@ -70,12 +82,12 @@ impl ValidationBags {
 
 impl ValidationBags {
     /// The metric on all bags, and on those that choose for each fold.
-    fn metrics(&self, predictions: &Predictions, metric: StopBy) -> Result<Vec<f64>> {
+    fn metrics(&self, predictions: &Predictions, metric: ValidationMetric) -> Result<Vec<f64>> {
         let estimator = Estimator::new(&self.bags)?;
         let choosing = self.folds.iter().map(|fold| Ok((Estimator::new(&fold.choosing)?, fold)));
         let choosing: Vec<_> = choosing.collect::<Result<_>>()?;
         Ok(match metric {
-            StopBy::Brier => {
+            ValidationMetric::Brier => {
                 let sums = estimator.brier_sums(predictions)?;
                 let on_others = |(estimator, fold): &(Estimator, &Fold)| {
                     estimator.brier_from(sums.select(&fold.others)).value
@@ -84,7 +96,7 @@ impl ValidationBags {
                 metrics.insert(0, estimator.brier_from(sums).value);
                 metrics
             }
-            StopBy::Error => {
+            ValidationMetric::Error => {
                 let estimators = std::iter::once(&estimator).chain(choosing.iter().map(|(on, _)| on));
                 let errors = estimators.map(|estimator| Ok(estimator.error(predictions)?.value));
                 errors.collect::<Result<_>>()?
@@ -94,9 +106,9 @@ impl ValidationBags {
 }
 
 /// Compares candidates on validation bags, and keeps what is to be reported.
-pub(super) struct Selection<'v> {
+pub(crate) struct Selection<'v> {
     validation: &'v ValidationBags,
-    metric: StopBy,
+    metric: ValidationMetric,
     link: Link,
     window: usize,
     seen: Vec<Seen>,
@@ -107,12 +119,18 @@ pub(super) struct Selection<'v> {
     last: Option<Candidate>,
 }
 
+/// What folds report at some point.
+pub(crate) struct Reported {
+    best: Vec<f64>,
+    scores: Array2<f32>,
+}
+
 /// Metrics and scores of a candidate on the validation bags.
 #[derive(Clone)]
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     /// On all bags, and on the choosing bags of each fold.
-    pub(super) metrics: Vec<f64>,
-    pub(super) scores: Array2<f32>,
+    pub(crate) metrics: Vec<f64>,
+    pub(crate) scores: Array2<f32>,
 }
 
 /// What the choosing bags of a fold have seen.
@@ -123,9 +141,9 @@ struct Seen {
 
 impl<'v> Selection<'v> {
     /// Nothing seen yet. Candidates of one training are compared by the mean metric of the last `window` of them.
-    pub(super) fn new(
+    pub(crate) fn new(
         validation: &'v ValidationBags,
-        metric: StopBy,
+        metric: ValidationMetric,
         link: Link,
         window: usize,
         n_scores: usize,
@@ -144,14 +162,14 @@ impl<'v> Selection<'v> {
     }
 
     /// The next candidates come from another training: their metrics are not averaged with those seen so far.
-    pub(super) fn start_training(&mut self) {
+    pub(crate) fn start_training(&mut self) {
         for seen in &mut self.seen {
             seen.smoothed = Smoothed::new(self.window);
         }
     }
 
     /// The metric of a candidate on all validation bags, the lower the better.
-    pub(super) fn see(&mut self, model: &impl Model) -> Result<f64> {
+    pub(crate) fn see(&mut self, model: &dyn Scorer) -> Result<f64> {
         let scores = model.scores(&self.validation.rows)?;
         let predictions = Predictions::new(scores.view(), self.link)?;
         let metrics = self.validation.metrics(&predictions, self.metric)?;
@@ -173,18 +191,36 @@ impl<'v> Selection<'v> {
     }
 
     /// What the last candidate came to, for a caller that compares candidates itself.
-    pub(super) fn take_last(&mut self) -> Option<Candidate> {
+    pub(crate) fn take_last(&mut self) -> Option<Candidate> {
         self.last.take()
     }
 
-    /// Reports these scores of a fold in the place of those kept so far.
-    pub(super) fn report(&mut self, fold: usize, scores: &Array2<f32>) {
-        copy_rows(&mut self.scores, scores, &self.validation.folds[fold].reporting);
+    pub(crate) fn n_folds(&self) -> usize {
+        self.validation.folds.len()
+    }
+
+    /// What each fold would report now, before a stage that compares candidates by a search of its own.
+    pub(crate) fn reported(&self) -> Reported {
+        Reported { best: self.seen.iter().map(|seen| seen.best).collect(), scores: self.scores.clone() }
+    }
+
+    /// Ends such a search: each fold reports its best candidate, a metric and scores, unless an earlier stage was better.
+    pub(crate) fn settle(&mut self, before: &Reported, best: &[Option<(f64, &Array2<f32>)>]) {
+        let folds = self.validation.folds.iter().zip(&mut self.seen);
+        for (((fold, seen), best), &earlier) in folds.zip(best).zip(&before.best) {
+            let (metric, scores) = match best {
+                Some((metric, _)) if earlier <= *metric => (earlier, &before.scores),
+                Some((metric, scores)) => (*metric, *scores),
+                None => (earlier, &before.scores),
+            };
+            seen.best = metric;
+            copy_rows(&mut self.scores, scores, &fold.reporting);
+        }
     }
 
     /// Scores of the rows of all validation bags, by models that the row's own fold did not choose. `None` if there was a choice
     /// and there are too few bags for folds.
-    pub(super) fn finish(self) -> (usize, Option<Array2<f32>>) {
+    pub(crate) fn finish(self) -> (usize, Option<Array2<f32>>) {
         let is_independent = self.n_candidates == 1 || !self.validation.folds.is_empty();
         (self.n_candidates, is_independent.then_some(self.scores))
     }

@@ -1,0 +1,68 @@
+//! Rounds between labels and model: the model says what rows could be, counts say how many of them can be that, and the model is
+//! trained on what both agree on.
+
+use crate::bags::Bags;
+use crate::correction::Targets;
+use crate::error::Result;
+use crate::session::Session;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+
+/// How a method finds the targets of its rounds.
+pub trait Rounds: Sync {
+    /// The bags that are trained on.
+    fn bags(&self) -> &Bags;
+
+    /// Targets of the first round, when there is no model yet.
+    fn first(&self, out: &mut Targets) -> Result<()>;
+
+    /// Targets of a bag's rows, given their scores (a line a member, in order).
+    fn again(&self, bag: usize, scores: ArrayView2<f32>, targets: ArrayViewMut2<f32>);
+}
+
+/// Trains for so many rounds at most, each from where the last one ended; fewer once targets hardly change.
+pub(super) fn alternate(session: &mut Session, stage: &str, most: usize, method: &dyn Rounds) -> Result<()> {
+    /// Targets that change by no more than this have converged.
+    const CONVERGED: f32 = 1e-3;
+    let bags = method.bags();
+    let mut targets = Targets::zeros(bags.n_rows(), bags.n_classes());
+    session.rounds(stage, most, &mut |session, round| {
+        if round == 1 {
+            targets = Targets::zeros(bags.n_rows(), bags.n_classes());
+            method.first(&mut targets)?;
+        } else {
+            let next = next_targets(method, session.scores()?.view());
+            let (before, after) = (targets.values(), next.values());
+            let changes = after.iter().zip(before).map(|(a, b)| (a - b).abs());
+            let most_changed = changes.fold(0.0, f32::max);
+            targets = next;
+            if most_changed <= CONVERGED {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        session.update(&targets)?;
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// What the model and the counts agree on, bags shared out to threads.
+fn next_targets(method: &dyn Rounds, scores: ArrayView2<f32>) -> Targets {
+    let bags = method.bags();
+    let of_bag = |bag: usize| {
+        let members: Vec<usize> = bags.members(bag).iter().map(|&row| row as usize).collect();
+        let scores = scores.select(Axis(0), &members);
+        let mut targets = Array2::zeros(scores.dim());
+        method.again(bag, scores.view(), targets.view_mut());
+        targets
+    };
+    let of_bags: Vec<Array2<f32>> = (0..bags.n_bags()).into_par_iter().map(of_bag).collect();
+    let mut targets = Targets::zeros(bags.n_rows(), bags.n_classes());
+    let mut values = targets.values_mut();
+    for (bag, of_bag) in of_bags.iter().enumerate() {
+        for (&row, line) in bags.members(bag).iter().zip(of_bag.rows()) {
+            values.row_mut(row as usize).assign(&line);
+        }
+    }
+    targets
+}

@@ -1,0 +1,61 @@
+//! Numbers in a range.
+
+use crate::error::{Error, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// A finite number above 0.
+///
+/// ```
+/// use easyllp::method::Positive;
+///
+/// assert!(Positive::new(0.5)?.get() > 0.4);
+/// assert!(Positive::new(0.0).is_err() && Positive::new(f64::NAN).is_err());
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Positive(f64);
+
+impl Positive {
+    /// The number, if it is one.
+    pub fn new(number: f64) -> Result<Self> {
+        if number > 0.0 && number.is_finite() { Ok(Self(number)) } else { Err(Error::NotPositive { number }) }
+    }
+
+    /// A number that is known to be one.
+    pub(crate) const fn of(number: f64) -> Self {
+        assert!(number > 0.0 && number.is_finite());
+        Self(number)
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Positive {
+    type Error = Error;
+
+    fn try_from(number: f64) -> Result<Self> {
+        Self::new(number)
+    }
+}
+
+impl From<Positive> for f64 {
+    fn from(number: Positive) -> Self {
+        number.0
+    }
+}
+
+impl JsonSchema for Positive {
+    fn schema_name() -> Cow<'static, str> {
+        "Positive".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0 })
+    }
+}

@@ -1,0 +1,779 @@
+//! TRAIN: a session, in which a method trains a model.
+//!
+//! A [`Method`] is a procedure over a [`Session`]: it trains stages, asks for scores, and offers models as candidates. With
+//! validation bags a session stops stages early, keeps the best candidate, and records which stages led to it and how long each
+//! was. The same procedure is then replayed on all bags, without validation, by that record.
+
+mod learner;
+mod path;
+pub(crate) mod validation;
+
+pub use validation::ValidationMetric;
+
+use crate::aim::{Aim, FixedTargets};
+use crate::bags::Bags;
+use crate::classes::n_columns;
+use crate::correction::Targets;
+use crate::error::{Error, Result, check_length};
+use crate::loss::Link;
+use crate::loss::TrainingLoss;
+use crate::model::{Model, Scorer};
+use crate::optim::sgd::Sgd;
+use crate::optim::{Adam, Lbfgs};
+use crate::prior::LabelPrior;
+use crate::rows::Rows;
+use crate::train::{
+    BestSoFar, EarlyStopping, EpochLog, FullBatch, OnePass, Optimizer, Progress, Stop, TrainLog, Trainer,
+};
+use learner::Learner;
+use ndarray::Array2;
+use path::PathSearch;
+use std::ops::ControlFlow;
+use validation::{Candidate, Selection};
+
+/// Penalties for a single label, from strong to weak, that `l2 = "auto"` chooses from. Not all of them are tried.
+pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
+
+/// How precisely the optimum is found of a penalty that is only compared with others. The final model is fitted to
+/// [`Lbfgs::tolerance`].
+const PATH_TOLERANCE: f64 = 1e-3;
+
+/// The models and losses that a method supports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supports {
+    /// Any model with any loss.
+    Any,
+    /// Any model, with a loss whose scores are log-odds.
+    LogOdds,
+    /// Linear models, with a loss whose scores are log-odds.
+    LinearLogOdds,
+    /// Linear models, with a loss that stays convex for any target.
+    LinearConvex,
+}
+
+/// The optimizer that a method requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requires {
+    /// None: a linear model is fitted to convergence unless the settings ask for epochs.
+    AnyOptimizer,
+    /// Adam, for this reason.
+    Adam(String),
+    /// One pass of SGD over the bags.
+    OnePass,
+}
+
+/// A method that learns from bags: a procedure over a [`Session`].
+///
+/// The built-in methods implement it, and so can other crates: see `examples/own_method.rs`.
+pub trait Method: Send + Sync {
+    /// The name, for messages and model files.
+    fn name(&self) -> &str;
+
+    /// The models and losses that it supports.
+    fn supports(&self) -> Supports {
+        Supports::Any
+    }
+
+    /// The optimizer that it requires.
+    fn requires(&self) -> Requires {
+        Requires::AnyOptimizer
+    }
+
+    /// Refuses parameters that exclude each other; `has_row_labels` says whether every bag is a single row.
+    fn check(&self, has_row_labels: bool) -> Result<()> {
+        let _ = has_row_labels;
+        Ok(())
+    }
+
+    /// Trains the session's model.
+    fn run(&self, session: &mut Session) -> Result<()>;
+}
+
+/// The optimizers to choose from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum OptimizerPlan {
+    /// L-BFGS with the penalty that is best on validation bags.
+    BestPenalty,
+    /// This one.
+    Given(Optimizer),
+}
+
+impl OptimizerPlan {
+    fn optimizers(&self, n_bags: usize) -> Vec<Optimizer> {
+        let with_penalty =
+            |penalty: f64| Optimizer::Lbfgs(Lbfgs { l2: penalty / n_bags as f64, ..Lbfgs::default() });
+        match self {
+            Self::BestPenalty => PENALTIES.map(with_penalty).to_vec(),
+            Self::Given(optimizer) => vec![optimizer.clone()],
+        }
+    }
+}
+
+/// An event of a fit, for a progress callback.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FitEvent<'e> {
+    /// A training run starts.
+    Started {
+        /// What it is trained on or tries, such as `all bags`.
+        what: &'e str,
+        /// The name of its stage.
+        stage: &'e str,
+        /// At most so many epochs, rounds or iterations of L-BFGS.
+        epochs: usize,
+        /// How many rows it trains on.
+        rows: usize,
+    },
+    /// It goes on.
+    Progress(Progress),
+}
+
+/// A progress callback of a fit; breaking cancels it.
+pub type FitWatch<'w> = &'w mut dyn FnMut(FitEvent) -> ControlFlow<()>;
+
+/// The optimizer of a stage, with the penalty or the number of epochs that was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StageOptimizer {
+    /// Adam.
+    Adam(Adam),
+    /// L-BFGS.
+    Lbfgs(Lbfgs),
+    /// One pass of SGD.
+    Sgd(Sgd),
+    /// None: the stage only offered the model.
+    None,
+}
+
+impl From<Optimizer> for StageOptimizer {
+    fn from(optimizer: Optimizer) -> Self {
+        match optimizer {
+            Optimizer::Adam(adam) => Self::Adam(adam),
+            Optimizer::Lbfgs(lbfgs) => Self::Lbfgs(lbfgs),
+        }
+    }
+}
+
+/// The log of a stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageLog {
+    /// The name that the method gave it.
+    pub stage: String,
+    /// How it was trained.
+    pub optimizer: StageOptimizer,
+    /// Its epochs, or its rounds.
+    pub log: TrainLog,
+}
+
+/// What was chosen on validation bags.
+pub(crate) struct Record {
+    stages: Vec<ChosenStage>,
+    /// The chosen model: an optimum of the other bags is close to that of all.
+    model: Box<dyn Learner>,
+}
+
+/// The outcome of a session with validation bags.
+pub(crate) struct Choice {
+    pub(crate) record: Record,
+    /// The stages up to the best one.
+    pub(crate) stages: Vec<StageLog>,
+    /// How many models were compared.
+    pub(crate) n_candidates: usize,
+    /// Scores of the validation rows by models that their own bags did not choose, if there are enough bags.
+    pub(crate) scores: Option<Array2<f32>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ChosenStage {
+    /// Which optimizer of the plan.
+    place: usize,
+    /// How many epochs or rounds.
+    length: usize,
+}
+
+/// Who compares candidates.
+enum Judge<'s> {
+    Nobody,
+    Custom(&'s mut dyn FnMut(&(dyn Scorer + 'static)) -> Result<f64>),
+    Validation(Selection<'s>),
+}
+
+impl Judge<'_> {
+    fn is_there(&self) -> bool {
+        !matches!(self, Self::Nobody)
+    }
+
+    fn start_training(&mut self) {
+        if let Self::Validation(selection) = self {
+            selection.start_training();
+        }
+    }
+
+    fn see(&mut self, model: &(dyn Scorer + 'static)) -> Result<f64> {
+        match self {
+            Self::Nobody => Err(Error::NoValidationMetric),
+            Self::Custom(metric) => metric(model),
+            Self::Validation(selection) => selection.see(model),
+        }
+    }
+}
+
+/// A candidate, and how it came about.
+struct Tried {
+    model: Box<dyn Learner>,
+    log: TrainLog,
+    metric: f64,
+    candidate: Candidate,
+}
+
+/// The best candidate of all stages so far.
+struct BestStage {
+    n_stages: usize,
+    metric: f64,
+    model: Box<dyn Learner>,
+}
+
+/// A round that is under way.
+struct Round {
+    optimizer: Optimizer,
+    number: usize,
+    loss: f64,
+}
+
+/// A training session: rows, bags, a model as it stands, and what a method may do with them.
+///
+/// ```
+/// use easyllp::method::{CountLikelihood, EasyLlp};
+/// use easyllp::session::{Method, Session};
+/// use easyllp::train::{Aim, Optimizer};
+/// use easyllp::{Adam, Bags, LinearModel, LossName, Noise, Partition, Result, Rows};
+/// use ndarray::array;
+///
+/// /// A warm start: corrected targets first, then the likelihood of counts.
+/// struct WarmStart;
+///
+/// impl Method for WarmStart {
+///     fn name(&self) -> &str {
+///         "warm-start"
+///     }
+///
+///     fn run(&self, session: &mut Session) -> Result<()> {
+///         let (bags, loss) = (session.bags(), session.loss());
+///         session.train("easyllp", Aim::Targets(&mut EasyLlp::new(bags), loss))?;
+///         session.train("count-likelihood", Aim::Bags(&mut CountLikelihood::new(bags)))
+///     }
+/// }
+///
+/// let rows = Rows::dense(array![[0.9_f32], [0.1], [0.2], [0.8], [0.7], [0.95]])?;
+/// let partition = Partition::new(6, [[0, 1], [2, 3], [4, 5]])?;
+/// let bags = Bags::binary(partition, &[1.0, 1.0, 2.0], Noise::None)?;
+/// let model = LinearModel::for_rows(&rows, 2)?;
+/// let mut session = Session::new(model, &rows, &bags, LossName::Logistic.training()?);
+/// session.set_optimizer(Optimizer::Adam(Adam::default()));
+/// session.run(&WarmStart)?;
+/// let (model, stages): (LinearModel, _) = session.finish();
+/// assert!(model.weights()[[0, 0]] > 0.0);
+/// assert_eq!(stages[1].stage, "count-likelihood");
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+pub struct Session<'s, 'r> {
+    rows: &'s Rows<'r>,
+    bags: &'s Bags,
+    loss: &'s dyn TrainingLoss,
+    model: Box<dyn Learner>,
+    plan: OptimizerPlan,
+    learning_rate: Option<f64>,
+    seed: u64,
+    judge: Judge<'s>,
+    patience: usize,
+    smoothing: usize,
+    replay: Option<Record>,
+    watch: Option<FitWatch<'s>>,
+    /// What it trains on, for progress.
+    what: &'static str,
+    stages: Vec<StageLog>,
+    chosen: Vec<ChosenStage>,
+    best: Option<BestStage>,
+    round: Option<Round>,
+}
+
+impl<'s, 'r> Session<'s, 'r> {
+    /// A session that trains on these bags, by L-BFGS unless another optimizer is set.
+    pub fn new<M: Model + Clone + 'static>(
+        model: M,
+        rows: &'s Rows<'r>,
+        bags: &'s Bags,
+        loss: &'s dyn TrainingLoss,
+    ) -> Self {
+        Self::of(Box::new(model), rows, bags, loss)
+    }
+
+    fn of(model: Box<dyn Learner>, rows: &'s Rows<'r>, bags: &'s Bags, loss: &'s dyn TrainingLoss) -> Self {
+        Self {
+            rows,
+            bags,
+            loss,
+            model,
+            plan: OptimizerPlan::Given(Optimizer::Lbfgs(Lbfgs::default())),
+            learning_rate: None,
+            seed: 0,
+            judge: Judge::Nobody,
+            patience: usize::MAX,
+            smoothing: 1,
+            replay: None,
+            watch: None,
+            what: "all bags",
+            stages: Vec::new(),
+            chosen: Vec::new(),
+            best: None,
+            round: None,
+        }
+    }
+
+    /// Sets the optimizer of stages that name none.
+    pub fn set_optimizer(&mut self, optimizer: Optimizer) {
+        self.plan = OptimizerPlan::Given(optimizer);
+    }
+
+    pub(crate) fn set_plan(&mut self, plan: OptimizerPlan) {
+        self.plan = plan;
+    }
+
+    /// Sets the seed of minibatches and of what methods draw.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    /// Sets the learning rate that methods with steps of their own use.
+    pub fn set_learning_rate(&mut self, learning_rate: Option<f64>) {
+        self.learning_rate = learning_rate;
+    }
+
+    /// Sets the progress callback.
+    pub fn set_watch(&mut self, watch: FitWatch<'s>) {
+        self.watch = Some(watch);
+    }
+
+    /// Compares candidates by this metric, the lower the better; stages stop early by it, and the session ends with the best.
+    pub fn set_early_stopping(&mut self, early_stopping: EarlyStopping<'s, dyn Scorer>) {
+        let EarlyStopping { metric, patience, smoothing } = early_stopping;
+        (self.judge, self.patience, self.smoothing) = (Judge::Custom(metric), patience, smoothing);
+    }
+
+    /// Compares candidates on validation bags.
+    pub(crate) fn set_validation(&mut self, selection: Selection<'s>, patience: usize, smoothing: usize) {
+        (self.judge, self.patience, self.smoothing) = (Judge::Validation(selection), patience, smoothing);
+        self.what = "training bags";
+    }
+
+    /// Repeats what was chosen on validation bags.
+    pub(crate) fn set_replay(&mut self, record: Record) {
+        self.replay = Some(record);
+    }
+
+    /// Runs a method. With candidates to compare, the model is then the best of them.
+    pub fn run(&mut self, method: &dyn Method) -> Result<()> {
+        let has_row_labels = self.bags.sizes().all(|size| size == 1);
+        method.check(has_row_labels)?;
+        let is_linear = self.model.as_linear_mut().is_some();
+        check_support(method, is_linear, self.loss)?;
+        self.loss.check_classes(self.bags.n_classes())?;
+        self.model.check(self.rows)?;
+        check_length("scores of the model", n_columns(self.bags.n_classes()), self.model.n_scores())?;
+        method.run(self)?;
+        if let Some(best) = self.best.take() {
+            self.stages.truncate(best.n_stages);
+            self.chosen.truncate(best.n_stages);
+            self.model = best.model;
+        }
+        Ok(())
+    }
+
+    /// The model, and the logs of the stages that led to it.
+    ///
+    /// # Panics
+    ///
+    /// If the session was made for a model of another type.
+    pub fn finish<M: Model + Clone + 'static>(self) -> (M, Vec<StageLog>) {
+        let model =
+            self.model.into_any().downcast().expect("the type of model that the session was made for");
+        (*model, self.stages)
+    }
+
+    /// What was chosen on validation bags.
+    pub(crate) fn choice(self) -> Choice {
+        let Judge::Validation(selection) = self.judge else { panic!("a session with validation bags") };
+        let (n_candidates, scores) = selection.finish();
+        let record = Record { stages: self.chosen, model: self.model };
+        Choice { record, stages: self.stages, n_candidates, scores }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &'s Rows<'r> {
+        self.rows
+    }
+
+    /// The bags to train on.
+    pub fn bags(&self) -> &'s Bags {
+        self.bags
+    }
+
+    /// The loss of rows.
+    pub fn loss(&self) -> &'s dyn TrainingLoss {
+        self.loss
+    }
+
+    /// The seed, for what a method draws.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The learning rate of the settings, if one is set.
+    pub fn learning_rate(&self) -> Option<f64> {
+        self.learning_rate
+    }
+
+    /// Scores of all rows of the table by the model as it stands.
+    pub fn scores(&self) -> Result<Array2<f32>> {
+        self.model.scores(self.rows)
+    }
+
+    /// Trains a stage with the optimizer of the settings. Weights carry over from the stage before.
+    ///
+    /// With candidates to compare, Adam offers the model after each epoch and stops early; L-BFGS offers the optimum, and the best of
+    /// several penalties if the settings leave it open.
+    pub fn train(&mut self, stage: &str, aim: Aim) -> Result<()> {
+        let plan = self.plan.clone();
+        self.train_by(stage, aim, &plan)
+    }
+
+    /// Trains a stage with an optimizer of its own.
+    pub fn train_with(&mut self, stage: &str, aim: Aim, optimizer: Optimizer) -> Result<()> {
+        self.train_by(stage, aim, &OptimizerPlan::Given(optimizer))
+    }
+
+    fn train_by(&mut self, stage: &str, mut aim: Aim, plan: &OptimizerPlan) -> Result<()> {
+        let mut optimizers = plan.optimizers(self.bags.n_bags());
+        match self.next_stage() {
+            Next::Skipped => Ok(()),
+            Next::Replayed(chosen) => {
+                let mut optimizer = optimizers.swap_remove(chosen.place);
+                if let Optimizer::Adam(adam) = &mut optimizer {
+                    adam.epochs = chosen.length;
+                }
+                self.start_close(&optimizer);
+                let log = self.fit_stage(stage, self.what, aim, &optimizer)?;
+                self.finish_stage(stage, optimizer.into(), 0, log)
+            }
+            Next::New => {
+                let mut full_batch = match (&optimizers[..], &mut aim, self.model.as_linear_mut()) {
+                    ([Optimizer::Lbfgs(lbfgs), _, ..], Aim::Targets(rule, _), Some(linear)) => {
+                        Some(FullBatch::checked(linear, self.rows, *rule, self.loss, lbfgs.l2)?)
+                    }
+                    _ => None,
+                };
+                self.choose(stage, optimizers, &mut |session, optimizer, what| match (
+                    &mut full_batch,
+                    optimizer,
+                ) {
+                    (Some(full_batch), Optimizer::Lbfgs(lbfgs)) => {
+                        session.fit_penalty(stage, what, full_batch, lbfgs)
+                    }
+                    _ => session.fit_stage(stage, what, aim.reborrow(), optimizer),
+                })
+            }
+        }
+    }
+
+    /// Trains a linear model by one pass of SGD, with a step on one row of each bag.
+    pub fn train_one_pass(&mut self, stage: &str, settings: Sgd, prior: LabelPrior) -> Result<()> {
+        if let Next::Skipped = self.next_stage() {
+            return Ok(());
+        }
+        self.begin(stage, self.what, 1)?;
+        let one_pass = OnePass { settings, seed: self.seed, prior };
+        let (rows, bags, loss) = (self.rows, self.bags, self.loss);
+        let Self { model, watch, .. } = self;
+        let linear = model.as_linear_mut().ok_or(Error::NotLinear)?;
+        let log = one_pass.fit(linear, rows, bags, loss, &mut |progress| forward(watch, progress))?;
+        let log = self.judged(not_interrupted(log)?)?;
+        self.finish_stage(stage, StageOptimizer::Sgd(one_pass.settings), 0, log)
+    }
+
+    /// Trains towards these targets without offering the model: part of a round, or of a stage that ends with
+    /// [`offer`](Self::offer).
+    pub fn update(&mut self, targets: &Targets) -> Result<()> {
+        if let Next::Skipped = self.next_stage() {
+            return Ok(());
+        }
+        let default = self.plan.optimizers(self.bags.n_bags()).swap_remove(0);
+        let (optimizer, number) =
+            self.round.as_ref().map_or((default, 1), |round| (round.optimizer.clone(), round.number));
+        // From round to round minibatches come in another order.
+        let seed = self.seed.wrapping_add(number as u64 - 1);
+        let (rows, bags, loss) = (self.rows, self.bags, self.loss);
+        let batch = Progress::Batch { epoch: number, rows_done: 0, n_rows: bags.n_members() };
+        let Self { model, watch, .. } = self;
+        let mut rule = FixedTargets::new(bags, targets);
+        let aim = Aim::Targets(&mut rule, loss);
+        let trainer = Trainer { optimizer, seed };
+        let log = model.train(&trainer, rows, aim, &mut |_| forward(watch, batch), None)?;
+        let log = not_interrupted(log)?;
+        if let Some(round) = &mut self.round {
+            round.loss = log.epochs.last().map_or(f64::NAN, |last| last.loss);
+        }
+        Ok(())
+    }
+
+    /// Trains a stage in rounds, at most so many: each call of `round` gets the number of the round, from 1, and
+    /// [updates](Self::update) the model, or breaks if there is nothing left to do. The model is offered after each round.
+    pub fn rounds(
+        &mut self,
+        stage: &str,
+        most: usize,
+        round: &mut dyn FnMut(&mut Self, usize) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut optimizers = self.plan.optimizers(self.bags.n_bags());
+        match self.next_stage() {
+            Next::Skipped => Ok(()),
+            Next::Replayed(chosen) => {
+                let optimizer = optimizers.swap_remove(chosen.place);
+                self.start_close(&optimizer);
+                let log = self.run_rounds(stage, self.what, chosen.length, &optimizer, round)?;
+                self.finish_stage(stage, optimizer.into(), 0, log)
+            }
+            Next::New => self.choose(stage, optimizers, &mut |session, optimizer, what| {
+                session.run_rounds(stage, what, most, optimizer, round)
+            }),
+        }
+    }
+
+    /// Offers the model as it stands as a candidate.
+    pub fn offer(&mut self, stage: &str) -> Result<()> {
+        if let Next::Skipped = self.next_stage() {
+            return Ok(());
+        }
+        let log = self.judged(TrainLog { epochs: Vec::new(), stopped: Stop::Finished, best: None })?;
+        self.finish_stage(stage, StageOptimizer::None, 0, log)
+    }
+
+    fn next_stage(&self) -> Next {
+        let Some(record) = &self.replay else { return Next::New };
+        record.stages.get(self.stages.len()).map_or(Next::Skipped, |chosen| Next::Replayed(*chosen))
+    }
+
+    /// An optimum of the other bags is close to that of all: a replay by L-BFGS starts from it.
+    fn start_close(&mut self, optimizer: &Optimizer) {
+        if let (Optimizer::Lbfgs(_), Some(record), true) = (optimizer, &self.replay, self.stages.is_empty()) {
+            self.model = record.model.clone();
+        }
+    }
+
+    /// Announces a training run of at most so many epochs.
+    fn begin(&mut self, stage: &str, what: &str, epochs: usize) -> Result<()> {
+        let rows = self.bags.n_members();
+        let Some(watch) = &mut self.watch else { return Ok(()) };
+        match watch(FitEvent::Started { what, stage, epochs, rows }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Interrupted),
+        }
+    }
+
+    /// The log with the metric of the model as it stands.
+    fn judged(&mut self, log: TrainLog) -> Result<TrainLog> {
+        if !self.judge.is_there() {
+            return Ok(log);
+        }
+        self.judge.start_training();
+        let metric = self.judge.see(self.model.as_scorer())?;
+        Ok(TrainLog { best: Some((log.epochs.len(), metric)), ..log })
+    }
+
+    /// Trains the model as it stands by one optimizer.
+    fn fit_stage(&mut self, stage: &str, what: &str, aim: Aim, optimizer: &Optimizer) -> Result<TrainLog> {
+        let epochs = match optimizer {
+            Optimizer::Adam(adam) => adam.epochs,
+            Optimizer::Lbfgs(lbfgs) => lbfgs.max_iterations,
+        };
+        self.begin(stage, what, epochs)?;
+        // From stage to stage minibatches come in another order.
+        let seed = self.seed.wrapping_add(self.stages.len() as u64);
+        let trainer = Trainer { optimizer: optimizer.clone(), seed };
+        let rows = self.rows;
+        let Self { model, judge, patience, smoothing, watch, .. } = self;
+        let mut progress = |progress| forward(watch, progress);
+        let log = if judge.is_there() {
+            judge.start_training();
+            let mut metric = |model: &(dyn Scorer + 'static)| judge.see(model);
+            let early_stopping =
+                EarlyStopping { metric: &mut metric, patience: *patience, smoothing: *smoothing };
+            model.train(&trainer, rows, aim, &mut progress, Some(early_stopping))?
+        } else {
+            model.train(&trainer, rows, aim, &mut progress, None)?
+        };
+        not_interrupted(log)
+    }
+
+    /// Trains with one penalty of several, which have all else in common.
+    fn fit_penalty(
+        &mut self,
+        stage: &str,
+        what: &str,
+        full_batch: &mut FullBatch,
+        lbfgs: &Lbfgs,
+    ) -> Result<TrainLog> {
+        self.begin(stage, what, lbfgs.max_iterations)?;
+        let Self { model, watch, .. } = self;
+        let linear = model.as_linear_mut().ok_or(Error::NotLinear)?;
+        let log = full_batch.fit(lbfgs, linear, &mut |progress| forward(watch, progress))?;
+        self.judged(not_interrupted(log)?)
+    }
+
+    /// Rounds, from the model as it stands.
+    fn run_rounds(
+        &mut self,
+        stage: &str,
+        what: &str,
+        most: usize,
+        optimizer: &Optimizer,
+        round: &mut dyn FnMut(&mut Self, usize) -> Result<ControlFlow<()>>,
+    ) -> Result<TrainLog> {
+        self.begin(stage, what, most)?;
+        self.judge.start_training();
+        let mut best = BestSoFar::new(self.patience, self.smoothing);
+        let mut log = TrainLog { epochs: Vec::new(), stopped: Stop::Finished, best: None };
+        for number in 1..=most {
+            self.round = Some(Round { optimizer: optimizer.clone(), number, loss: f64::NAN });
+            if round(self, number)?.is_break() {
+                log.stopped = Stop::Converged;
+                break;
+            }
+            let loss = self.round.take().map_or(f64::NAN, |round| round.loss);
+            let of_round = EpochLog { epoch: number, loss };
+            log.epochs.push(of_round);
+            if self.judge.is_there() {
+                let metric = self.judge.see(self.model.as_scorer())?;
+                if best.see(self.model.clone(), metric, number).is_break() {
+                    log.stopped = Stop::EarlyStopping;
+                    break;
+                }
+            }
+            if forward(&mut self.watch, Progress::Epoch(of_round)).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        self.round = None;
+        log.best = best.give_to(&mut self.model);
+        Ok(log)
+    }
+
+    /// Trains a stage with each of these optimizers that is worth it, and keeps the best. Several are a path from the strongest
+    /// penalty to the weakest.
+    fn choose(
+        &mut self,
+        stage: &str,
+        mut optimizers: Vec<Optimizer>,
+        fit: &mut dyn FnMut(&mut Self, &Optimizer, &str) -> Result<TrainLog>,
+    ) -> Result<()> {
+        if let [optimizer] = &optimizers[..] {
+            let log = fit(self, optimizer, self.what)?;
+            return self.finish_stage(stage, optimizer.clone().into(), 0, log);
+        }
+        let Judge::Validation(selection) = &self.judge else { return Err(Error::NoValidationMetric) };
+        let (before, n_folds) = (selection.reported(), selection.n_folds());
+        let start = self.model.clone();
+        let n_optimizers = optimizers.len();
+        let mut tried: Vec<Option<Tried>> = (0..n_optimizers).map(|_| None).collect();
+        // All bags choose the final model. For each fold the others search by themselves, so that it has no say in what it reports.
+        let mut searches: Vec<_> = (0..=n_folds).map(|_| PathSearch::new(n_optimizers)).collect();
+        for (by, search) in searches.iter_mut().enumerate() {
+            while let Some(place) = search.next() {
+                if tried[place].is_none() {
+                    let mut what = String::new();
+                    if let Optimizer::Lbfgs(lbfgs) = &mut optimizers[place] {
+                        lbfgs.tolerance = PATH_TOLERANCE;
+                        let number = tried.iter().flatten().count() + 1;
+                        what = format!("penalty {number} of at most {n_optimizers} (l2 {:.1e})", lbfgs.l2);
+                    }
+                    let neighbour = search.neighbour(place).and_then(|place| tried[place].as_ref());
+                    self.model = neighbour.map_or(&start, |tried| &tried.model).clone();
+                    let log = fit(self, &optimizers[place], &what)?;
+                    let Some((_, metric)) = log.best else { return Err(Error::NoValidationMetric) };
+                    let Judge::Validation(selection) = &mut self.judge else { break };
+                    let candidate = selection.take_last().ok_or(Error::NoValidationMetric)?;
+                    tried[place] = Some(Tried { model: self.model.clone(), log, metric, candidate });
+                }
+                let Some(Tried { log, metric, candidate, .. }) = &tried[place] else { break };
+                let metric = if by == 0 { *metric } else { candidate.metrics[by] };
+                search.see(metric, log.epochs.is_empty());
+            }
+        }
+        let best_of = |search: &PathSearch| {
+            let (place, metric) = search.best()?;
+            Some((metric, &tried[place].as_ref()?.candidate.scores))
+        };
+        if let Judge::Validation(selection) = &mut self.judge {
+            selection.settle(&before, &searches[1..].iter().map(best_of).collect::<Vec<_>>());
+        }
+        let (place, _) = searches[0].best().ok_or(Error::NoValidationMetric)?;
+        let Some(Tried { model, log, .. }) = tried.swap_remove(place) else {
+            return Err(Error::NoValidationMetric);
+        };
+        self.model = model;
+        self.finish_stage(stage, optimizers.swap_remove(place).into(), place, log)
+    }
+
+    /// Keeps the log of a stage, and its model if it is the best so far.
+    fn finish_stage(
+        &mut self,
+        stage: &str,
+        optimizer: StageOptimizer,
+        place: usize,
+        log: TrainLog,
+    ) -> Result<()> {
+        let length = log.best.map_or(log.epochs.len(), |(best, _)| best);
+        let metric = log.best.map(|(_, metric)| metric);
+        self.chosen.push(ChosenStage { place, length });
+        self.stages.push(StageLog { stage: stage.to_owned(), optimizer, log });
+        if self.judge.is_there() {
+            let metric = metric.ok_or(Error::NoValidationMetric)?;
+            if self.best.as_ref().is_none_or(|best| metric < best.metric) {
+                let n_stages = self.stages.len();
+                self.best = Some(BestStage { n_stages, metric, model: self.model.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What comes next in a session.
+enum Next {
+    /// A stage to train, and to choose from where there are candidates.
+    New,
+    /// A stage of the record.
+    Replayed(ChosenStage),
+    /// Nothing: the record ends before it.
+    Skipped,
+}
+
+fn forward(watch: &mut Option<FitWatch>, progress: Progress) -> ControlFlow<()> {
+    watch.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(FitEvent::Progress(progress)))
+}
+
+fn not_interrupted(log: TrainLog) -> Result<TrainLog> {
+    if log.stopped == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(log) }
+}
+
+/// Refuses a model or a loss that a method does not support.
+fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
+    let name = || method.name().to_owned();
+    let is_log_odds = loss.link() == Link::Logit;
+    match method.supports() {
+        Supports::LogOdds if !is_log_odds => {
+            Err(Error::LogOddsOnly { method: name(), loss: loss.name().to_owned() })
+        }
+        Supports::LinearLogOdds if !(is_linear && is_log_odds) => {
+            Err(Error::LinearLogLossOnly { method: name() })
+        }
+        Supports::LinearConvex if !is_linear => Err(Error::LinearOnly { method: name() }),
+        _ => Ok(()),
+    }
+}
