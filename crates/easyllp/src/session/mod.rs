@@ -5,9 +5,13 @@
 //! was. The same procedure is then replayed on all bags, without validation, by that record.
 
 mod learner;
+mod log;
+mod method;
 mod path;
 pub(crate) mod validation;
 
+pub use log::{FitEvent, FitWatch, StageLog, StageOptimizer};
+pub use method::{Method, Requires, Supports};
 pub use validation::ValidationMetric;
 
 use crate::aim::{Aim, FixedTargets};
@@ -15,17 +19,17 @@ use crate::bags::Bags;
 use crate::classes::n_columns;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
-use crate::loss::Link;
 use crate::loss::TrainingLoss;
 use crate::model::{Model, Scorer};
+use crate::optim::Lbfgs;
 use crate::optim::sgd::Sgd;
-use crate::optim::{Adam, Lbfgs};
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::train::{
     BestSoFar, EarlyStopping, EpochLog, FullBatch, OnePass, Optimizer, Progress, Stop, TrainLog, Trainer,
 };
 use learner::Learner;
+use method::check_support;
 use ndarray::Array2;
 use path::PathSearch;
 use std::ops::ControlFlow;
@@ -37,57 +41,6 @@ pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3
 /// How precisely the optimum is found of a penalty that is only compared with others. The final model is fitted to
 /// [`Lbfgs::tolerance`].
 const PATH_TOLERANCE: f64 = 1e-3;
-
-/// The models and losses that a method supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Supports {
-    /// Any model with any loss.
-    Any,
-    /// Any model, with a loss whose scores are log-odds.
-    LogOdds,
-    /// Linear models, with a loss whose scores are log-odds.
-    LinearLogOdds,
-    /// Linear models, with a loss that stays convex for any target.
-    LinearConvex,
-}
-
-/// The optimizer that a method requires.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Requires {
-    /// None: a linear model is fitted to convergence unless the settings ask for epochs.
-    AnyOptimizer,
-    /// Adam, for this reason.
-    Adam(String),
-    /// One pass of SGD over the bags.
-    OnePass,
-}
-
-/// A method that learns from bags: a procedure over a [`Session`].
-///
-/// The built-in methods implement it, and so can other crates: see `examples/own_method.rs`.
-pub trait Method: Send + Sync {
-    /// The name, for messages and model files.
-    fn name(&self) -> &str;
-
-    /// The models and losses that it supports.
-    fn supports(&self) -> Supports {
-        Supports::Any
-    }
-
-    /// The optimizer that it requires.
-    fn requires(&self) -> Requires {
-        Requires::AnyOptimizer
-    }
-
-    /// Refuses parameters that exclude each other; `has_row_labels` says whether every bag is a single row.
-    fn check(&self, has_row_labels: bool) -> Result<()> {
-        let _ = has_row_labels;
-        Ok(())
-    }
-
-    /// Trains the session's model.
-    fn run(&self, session: &mut Session) -> Result<()>;
-}
 
 /// The optimizers to choose from.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,60 +60,6 @@ impl OptimizerPlan {
             Self::Given(optimizer) => vec![optimizer.clone()],
         }
     }
-}
-
-/// An event of a fit, for a progress callback.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FitEvent<'e> {
-    /// A training run starts.
-    Started {
-        /// What it is trained on or tries, such as `all bags`.
-        what: &'e str,
-        /// The name of its stage.
-        stage: &'e str,
-        /// At most so many epochs, rounds or iterations of L-BFGS.
-        epochs: usize,
-        /// How many rows it trains on.
-        rows: usize,
-    },
-    /// It goes on.
-    Progress(Progress),
-}
-
-/// A progress callback of a fit; breaking cancels it.
-pub type FitWatch<'w> = &'w mut dyn FnMut(FitEvent) -> ControlFlow<()>;
-
-/// The optimizer of a stage, with the penalty or the number of epochs that was chosen.
-#[derive(Debug, Clone, PartialEq)]
-pub enum StageOptimizer {
-    /// Adam.
-    Adam(Adam),
-    /// L-BFGS.
-    Lbfgs(Lbfgs),
-    /// One pass of SGD.
-    Sgd(Sgd),
-    /// None: the stage only offered the model.
-    None,
-}
-
-impl From<Optimizer> for StageOptimizer {
-    fn from(optimizer: Optimizer) -> Self {
-        match optimizer {
-            Optimizer::Adam(adam) => Self::Adam(adam),
-            Optimizer::Lbfgs(lbfgs) => Self::Lbfgs(lbfgs),
-        }
-    }
-}
-
-/// The log of a stage.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StageLog {
-    /// The name that the method gave it.
-    pub stage: String,
-    /// How it was trained.
-    pub optimizer: StageOptimizer,
-    /// Its epochs, or its rounds.
-    pub log: TrainLog,
 }
 
 /// What was chosen on validation bags.
@@ -760,20 +659,4 @@ fn forward(watch: &mut Option<FitWatch>, progress: Progress) -> ControlFlow<()> 
 
 fn not_interrupted(log: TrainLog) -> Result<TrainLog> {
     if log.stopped == Stop::Interrupted { Err(Error::Interrupted) } else { Ok(log) }
-}
-
-/// Refuses a model or a loss that a method does not support.
-fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
-    let name = || method.name().to_owned();
-    let is_log_odds = loss.link() == Link::Logit;
-    match method.supports() {
-        Supports::LogOdds if !is_log_odds => {
-            Err(Error::LogOddsOnly { method: name(), loss: loss.name().to_owned() })
-        }
-        Supports::LinearLogOdds if !(is_linear && is_log_odds) => {
-            Err(Error::LinearLogLossOnly { method: name() })
-        }
-        Supports::LinearConvex if !is_linear => Err(Error::LinearOnly { method: name() }),
-        _ => Ok(()),
-    }
 }

@@ -1,0 +1,72 @@
+//! The door for methods, and what they say of themselves before they run.
+
+use super::Session;
+use crate::error::{Error, Result};
+use crate::loss::{Link, TrainingLoss};
+
+/// The models and losses that a method supports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supports {
+    /// Any model with any loss.
+    Any,
+    /// Any model, with a loss whose scores are log-odds.
+    LogOdds,
+    /// Linear models, with a loss whose scores are log-odds.
+    LinearLogOdds,
+    /// Linear models, with a loss that stays convex for any target.
+    LinearConvex,
+}
+
+/// The optimizer that a method requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requires {
+    /// None: a linear model is fitted to convergence unless the settings ask for epochs.
+    AnyOptimizer,
+    /// Adam, for this reason.
+    Adam(String),
+    /// One pass of SGD over the bags.
+    OnePass,
+}
+
+/// A method that learns from bags: a procedure over a [`Session`].
+///
+/// The built-in methods implement it, and so can other crates: see `examples/own_method.rs`.
+pub trait Method: Send + Sync {
+    /// The name, for messages and model files.
+    fn name(&self) -> &str;
+
+    /// The models and losses that it supports.
+    fn supports(&self) -> Supports {
+        Supports::Any
+    }
+
+    /// The optimizer that it requires.
+    fn requires(&self) -> Requires {
+        Requires::AnyOptimizer
+    }
+
+    /// Refuses parameters that exclude each other; `has_row_labels` says whether every bag is a single row.
+    fn check(&self, has_row_labels: bool) -> Result<()> {
+        let _ = has_row_labels;
+        Ok(())
+    }
+
+    /// Trains the session's model.
+    fn run(&self, session: &mut Session) -> Result<()>;
+}
+
+/// Refuses a model or a loss that a method does not support.
+pub(super) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
+    let name = || method.name().to_owned();
+    let is_log_odds = loss.link() == Link::Logit;
+    match method.supports() {
+        Supports::LogOdds if !is_log_odds => {
+            Err(Error::LogOddsOnly { method: name(), loss: loss.name().to_owned() })
+        }
+        Supports::LinearLogOdds if !(is_linear && is_log_odds) => {
+            Err(Error::LinearLogLossOnly { method: name() })
+        }
+        Supports::LinearConvex if !is_linear => Err(Error::LinearOnly { method: name() }),
+        _ => Ok(()),
+    }
+}
