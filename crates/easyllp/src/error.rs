@@ -69,6 +69,8 @@ pub enum Error {
     CodeOutOfRange { column: String, row: usize, code: u32, len: usize },
     #[error("the encoder of column `{column}` is not as fitting leaves it: {reason}")]
     BadEncoder { column: String, reason: &'static str },
+    #[error("these sums are not of parts of the same data: their {what} differ")]
+    PartsDiffer { what: &'static str },
 
     // Files
     #[error("cannot write {path}: {reason}")]

@@ -28,7 +28,7 @@ mod unfamiliar;
 #[cfg(feature = "tables")]
 mod write;
 
-pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions};
+pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, TableSummary};
 #[cfg(feature = "tables")]
 pub use groups::Groups;
 pub use hashed::HashedText;
