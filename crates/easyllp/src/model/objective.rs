@@ -5,15 +5,30 @@
 //! the rows at hand: the others have no gradient, and with a penalty their best weight is 0.
 //!
 //! An evaluation goes over the rows once, for scores, slopes of the loss and the gradient of dense weights, and then over the
-//! slopes for the gradient of those. Rows are worked on in parts, whose number depends on the data alone and whose
+//! slopes for the gradient of those. Rows are worked on in chunks, whose number depends on the data alone and whose
 //! contributions are added in order: the bytes of the result do not depend on the number of threads. What an evaluation needs is
 //! allocated once.
+//!
+//! # Rows in parts
+//!
+//! Everything that training needs to know of the rows is a sum over them, so that rows may lie anywhere, in parts. A
+//! [`LinearPart`] says what its rows come to: [`FeatureSums`], [`GramSums`] and [`LinearSums`]. Each of these has `merge`. What is
+//! merged goes to [`fit_parts`](crate::train::fit_parts), which trains the model that all rows in one place would give.
 
 mod columns;
+mod curvature;
 mod fields;
 mod matrix;
+mod part;
+mod problem;
+mod sums;
 
-use super::{LinearModel, Model, linear};
+pub use part::{LinearPart, LinearParts};
+pub use sums::{FeatureSums, GramSample, GramSums, LinearSums};
+
+pub(crate) use curvature::Gram;
+pub(crate) use problem::LinearProblem;
+
 use crate::kernel::{Onto, add_dots, add_weighed_lines, product};
 use crate::loss::TrainingLoss;
 use crate::rows::{DenseRows, RowBuffer, Rows};
@@ -22,30 +37,30 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The mean corrected loss of the members under a linear model whose parameters are one vector.
+/// The sum of the members' corrected losses under a linear model whose parameters are one vector.
 pub(crate) struct Objective<'o> {
-    pub(super) data: Data<'o>,
-    pub(super) columns: Columns<'o>,
+    data: Data<'o>,
+    columns: Columns<'o>,
+    features: FeatureSums,
     /// The derivative of the loss in the scores, a line a member.
     slopes: Vec<f64>,
-    members_a_part: usize,
-    parts: Vec<Part>,
+    members_a_chunk: usize,
+    chunks: Vec<Chunk>,
 }
 
 /// What does not change from evaluation to evaluation.
-pub(super) struct Data<'o> {
+struct Data<'o> {
     /// Dense features; none if rows are sparse.
-    pub(super) rows: DenseRows<'o>,
-    pub(super) members: Vec<u32>,
+    rows: DenseRows<'o>,
+    members: Vec<u32>,
     /// A line a member.
     targets: Vec<f32>,
-    pub(super) loss: &'o dyn TrainingLoss,
-    pub(super) l2: f64,
-    pub(super) n_scores: usize,
+    loss: &'o dyn TrainingLoss,
+    n_scores: usize,
 }
 
-/// What a part of the members comes to, and what is needed on the way.
-struct Part {
+/// What a chunk of the members comes to, and what is needed on the way.
+struct Chunk {
     loss: f64,
     /// Of dense weights and intercepts.
     gradient: Vec<f64>,
@@ -68,149 +83,91 @@ impl<'o> Objective<'o> {
         members: Vec<u32>,
         targets: ArrayView2<f32>,
         loss: &'o dyn TrainingLoss,
-        l2: f64,
     ) -> Self {
-        /// Members of a part, at least.
+        /// Members of a chunk, at least.
         const FEWEST: usize = 512;
-        /// Parts, at most: enough for the threads of a machine.
-        const MOST_PARTS: usize = 64;
-        /// Numbers that the gradients of all parts may have, if there is more than one.
+        /// Chunks, at most: enough for the threads of a machine.
+        const MOST_CHUNKS: usize = 64;
+        /// Numbers that the gradients of all chunks may have, if there is more than one.
         const MOST_NUMBERS: usize = 1 << 23;
         let n_scores = targets.ncols();
         let columns = Columns::new(rows, &members, n_scores);
         let rows = rows.dense_part();
         let n_dense_numbers = (rows.n_dense() + 1) * n_scores;
-        let most_parts = (MOST_NUMBERS / n_dense_numbers).clamp(1, MOST_PARTS);
-        let members_a_part = members.len().div_ceil(most_parts).max(FEWEST);
-        let n_parts = members.len().div_ceil(members_a_part);
-        let part = || Part { loss: 0.0, gradient: vec![0.0; n_dense_numbers], space: Space::default() };
-        let parts = (0..n_parts).map(|_| part()).collect();
+        let most_chunks = (MOST_NUMBERS / n_dense_numbers).clamp(1, MOST_CHUNKS);
+        let members_a_chunk = members.len().div_ceil(most_chunks).max(FEWEST);
+        let n_chunks = members.len().div_ceil(members_a_chunk);
+        let chunk = || Chunk { loss: 0.0, gradient: vec![0.0; n_dense_numbers], space: Space::default() };
+        let chunks = (0..n_chunks).map(|_| chunk()).collect();
         let slopes = vec![0.0; members.len() * n_scores];
         let mut by_member = Vec::with_capacity(members.len() * n_scores);
         for &row in &members {
             by_member.extend(targets.row(row as usize));
         }
-        let data = Data { rows, members, targets: by_member, loss, l2, n_scores };
-        Self { data, columns, slopes, members_a_part, parts }
+        let features = FeatureSums::new(rows.n_dense(), n_scores, &by_member, &columns);
+        let data = Data { rows, members, targets: by_member, loss, n_scores };
+        Self { data, columns, features, slopes, members_a_chunk, chunks }
     }
 
-    /// Puts another penalty in the place of that it has.
-    pub(crate) fn set_penalty(&mut self, l2: f64) {
-        self.data.l2 = l2;
+    /// What the features and targets come to.
+    pub(crate) fn features(&self) -> &FeatureSums {
+        &self.features
     }
 
-    /// Where a model is. A model of zeros starts with the intercepts that are best alone.
-    pub(crate) fn start(&self, model: &LinearModel) -> Vec<f64> {
-        self.data.start(model, &self.columns)
-    }
-
-    /// Gives a model the parameters of a point.
-    #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
-    pub(crate) fn write_to(&self, point: &[f64], model: &mut LinearModel) {
-        let n_dense = self.data.rows.n_dense();
-        let (weights, intercept, table) = cut(point, n_dense, self.data.n_scores);
-        let blocks = &mut model.parameters_mut().0;
-        for (block, values) in [(linear::WEIGHTS, weights), (linear::INTERCEPT, intercept)] {
-            let to = blocks[block].values.iter_mut();
-            to.zip(values).for_each(|(to, value)| *to = *value as f32);
-        }
-        let block = &mut blocks[self.columns.block()].values;
-        if self.data.l2 > 0.0 {
-            block.fill(0.0);
-        }
-        for (place, values) in self.columns.places().zip(table.chunks_exact(self.data.n_scores)) {
-            let to = block.row_mut(place.line as usize);
-            to.into_iter().zip(values).for_each(|(to, value)| *to = *value as f32);
-        }
-    }
-
-    /// The objective at a point, and its gradient.
-    pub(crate) fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> f64 {
-        let Self { data, columns, slopes, members_a_part, parts, .. } = self;
+    /// The sum of losses at a point, and its gradient.
+    pub(crate) fn sums(&mut self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let Self { data, columns, slopes, members_a_chunk, chunks, .. } = self;
         let (n_dense, n_scores) = (data.rows.n_dense(), data.n_scores);
-        let (weights, intercept, table) = cut(point, n_dense, n_scores);
+        let (_, _, table) = cut(point, n_dense, n_scores);
         columns.set_weights(table, n_scores);
-        let stretches = slopes.par_chunks_mut(*members_a_part * n_scores).enumerate();
-        parts.par_iter_mut().zip(stretches).for_each(|(part, (place, slopes))| {
-            part.run(data, columns, place * *members_a_part, point, slopes);
+        let stretches = slopes.par_chunks_mut(*members_a_chunk * n_scores).enumerate();
+        chunks.par_iter_mut().zip(stretches).for_each(|(chunk, (place, slopes))| {
+            chunk.run(data, columns, place * *members_a_chunk, point, slopes);
         });
         let (of_dense, of_table) = gradient.split_at_mut((n_dense + 1) * n_scores);
         of_dense.fill(0.0);
         let mut loss = 0.0;
-        for part in parts {
-            loss += part.loss;
-            of_dense.iter_mut().zip(&part.gradient).for_each(|(sum, part)| *sum += part);
+        for chunk in chunks {
+            loss += chunk.loss;
+            of_dense.iter_mut().zip(&chunk.gradient).for_each(|(sum, chunk)| *sum += chunk);
         }
         columns.gradient(slopes, n_scores, of_table);
+        loss
+    }
 
-        let n_rows = data.members.len() as f64;
-        let (of_weights, of_intercept) = of_dense.split_at_mut(n_dense * n_scores);
-        loss / n_rows
-            + add_penalty(data.l2, weights, n_rows, of_weights)
-            + add_penalty(0.0, intercept, n_rows, of_intercept)
-            + add_penalty(data.l2, table, n_rows, of_table)
+    /// X'X of weights, intercept and the sample's lines, over the members that the sample looks at.
+    pub(crate) fn gram(&self, sample: &GramSample) -> GramSums {
+        /// Rows that are looked at together.
+        const CHUNK: usize = 2048;
+        let Self { data, columns, .. } = self;
+        let n_dense = data.rows.n_dense();
+        let numbers = columns.numbers(&sample.lines, &self.features.places);
+        let n_features = n_dense + 1 + sample.lines.len();
+        let places: Vec<usize> = (0..data.members.len()).step_by(sample.every.max(1)).collect();
+        let mut sums = GramSums::zeros(n_features);
+        let mut buffer = data.rows.buffer(CHUNK);
+        let mut features = Array2::<f32>::ones((CHUNK, n_features));
+        let mut gram = Array2::<f32>::zeros((n_features, n_features));
+        for places in places.chunks(CHUNK) {
+            let members: Vec<u32> = places.iter().map(|&place| data.members[place]).collect();
+            let batch = data.rows.gather(&members, &mut buffer);
+            let mut features = features.slice_mut(s![..places.len(), ..]);
+            features.slice_mut(s![.., ..n_dense]).assign(&batch.dense);
+            features.slice_mut(s![.., n_dense + 1..]).fill(0.0);
+            if !sample.lines.is_empty() {
+                for (mut features, &place) in features.rows_mut().into_iter().zip(places) {
+                    let add = |number, value| features[n_dense + 1 + number] += value;
+                    columns.numbered(&numbers, place, add);
+                }
+            }
+            product(features.t(), features.view(), Onto::Overwrite, gram.view_mut());
+            sums.add(places.len(), &gram);
+        }
+        sums
     }
 }
 
-/// Makes sums over so many rows means, and adds the gradient of l2/2·‖w‖², which is returned.
-fn add_penalty(l2: f64, weights: &[f64], n_rows: f64, gradient: &mut [f64]) -> f64 {
-    /// Weights that one thread works on at a time.
-    const CHUNK: usize = 1 << 15;
-    let of_chunk = |(weights, gradient): (&[f64], &mut [f64])| {
-        let mut squares = 0.0;
-        for (weight, gradient) in weights.iter().zip(gradient) {
-            *gradient = *gradient / n_rows + l2 * weight;
-            squares += weight * weight;
-        }
-        squares
-    };
-    let squares: f64 = if weights.len() <= CHUNK {
-        of_chunk((weights, gradient))
-    } else {
-        let chunks = weights.par_chunks(CHUNK).zip(gradient.par_chunks_mut(CHUNK));
-        chunks.map(of_chunk).collect::<Vec<f64>>().iter().sum()
-    };
-    0.5 * l2 * squares
-}
-
-impl Data<'_> {
-    fn start(&self, model: &LinearModel, columns: &Columns) -> Vec<f64> {
-        let blocks = &model.parameters().0;
-        let mut start: Vec<f64> = Vec::new();
-        if self.rows.n_dense() > 0 {
-            start.extend(blocks[linear::WEIGHTS].values.iter().copied().map(f64::from));
-        }
-        start.extend(blocks[linear::INTERCEPT].values.iter().copied().map(f64::from));
-        for place in columns.places() {
-            start.extend(
-                blocks[columns.block()].values.row(place.line as usize).iter().copied().map(f64::from),
-            );
-        }
-        if start.iter().all(|&parameter| parameter == 0.0) {
-            let intercept = self.rows.n_dense() * self.n_scores;
-            start[intercept..][..self.n_scores].copy_from_slice(&self.best_constants());
-        }
-        start
-    }
-
-    /// The scores that are best if all rows have the same; zeros where targets have no such.
-    fn best_constants(&self) -> Vec<f64> {
-        let finite = |constants: &Vec<f64>| constants.iter().all(|constant| constant.is_finite());
-        let constants = self.loss.best_constants(&self.mean_targets()).filter(finite);
-        constants.unwrap_or_else(|| vec![0.0; self.n_scores])
-    }
-
-    /// The mean target of each score.
-    pub(super) fn mean_targets(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.n_scores];
-        for targets in self.targets.chunks_exact(self.n_scores) {
-            sums.iter_mut().zip(targets).for_each(|(sum, target)| *sum += f64::from(*target));
-        }
-        sums.iter().map(|sum| sum / self.members.len() as f64).collect()
-    }
-}
-
-impl Part {
+impl Chunk {
     /// Loss, slopes and dense gradient of the members from `first` on, as many as there are slopes for.
     fn run(&mut self, data: &Data, columns: &Columns, first: usize, point: &[f64], slopes: &mut [f64]) {
         /// Scores that are worked on before the next field's weights are read.

@@ -5,7 +5,8 @@ use crate::aim::{Aim, TargetRule};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::{Convexity, TrainingLoss};
-use crate::model::{Gram, LinearModel, Objective};
+use crate::model::objective::LinearParts;
+use crate::model::{Gram, LinearModel, LinearProblem, Objective};
 use crate::optim::{Divide, End, Lbfgs, Taken, minimise};
 use crate::rows::Rows;
 use std::ops::ControlFlow;
@@ -13,20 +14,23 @@ use std::ops::ControlFlow;
 /// Rows with targets, and how their loss bends: what several penalties have in common.
 pub(crate) struct FullBatch<'r> {
     objective: Objective<'r>,
+    problem: LinearProblem<'r>,
     gram: Option<Gram>,
 }
 
 impl<'r> FullBatch<'r> {
     /// Of the targets that a rule gives rows at first; which rows they are has been checked.
     fn new(rows: &'r Rows, rule: &mut dyn TargetRule, loss: &'r dyn TrainingLoss, l2: f64) -> Result<Self> {
-        if loss.convexity() != Convexity::AnyTarget {
-            return Err(Error::NotConvex { loss: loss.name() });
-        }
+        check_convex(loss)?;
         let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
         super::next_targets(rule, loss, 0, &mut targets)?;
-        let objective = Objective::new(rows, rule.rows(), targets.values(), loss, l2);
-        let gram = Gram::of(&objective);
-        Ok(Self { objective, gram })
+        let objective = Objective::new(rows, rule.rows(), targets.values(), loss);
+        let problem = LinearProblem::new(objective.features().clone(), loss, l2);
+        let gram = match Gram::sample(&problem) {
+            Some(sample) => Some(Gram::new(&problem, &sample, objective.gram(&sample))?),
+            None => None,
+        };
+        Ok(Self { objective, problem, gram })
     }
 
     /// Of the same, checked against the model that is to be trained.
@@ -48,42 +52,139 @@ impl<'r> FullBatch<'r> {
         model: &mut LinearModel,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<TrainLog> {
-        settings.check()?;
-        let Self { objective, gram } = self;
-        objective.set_penalty(settings.l2);
-        let mut epochs = Vec::new();
-        let mut point = objective.start(model);
-        let curvature = gram.as_ref().map(|gram| gram.with_penalty(settings.l2));
-        let divide = curvature.map(|curvature| move |vector: &mut [f64]| curvature.divide(vector));
-        let end = minimise(
-            settings,
-            &mut point,
-            |point, gradient| objective.value(point, gradient),
-            divide.as_ref().map(|divide| divide as Divide),
-            |Taken { iteration: epoch, value: loss, left }| {
-                epochs.push(EpochLog { epoch, loss });
-                if watch(Progress::Iteration { iteration: epoch, left }).is_break() {
-                    return ControlFlow::Break(());
-                }
-                watch(Progress::Epoch(EpochLog { epoch, loss }))
-            },
-        );
-        // Weights that a model cannot hold are no minimum, whatever made the search stop.
-        let end =
-            if point.iter().all(|value| value.abs() <= f64::from(f32::MAX)) { end } else { End::Unbounded };
-        let stopped = match end {
-            End::Converged => Stop::Converged,
-            End::Flat => Stop::Flat,
-            End::Iterations => Stop::Finished,
-            End::Caller => Stop::Interrupted,
-            End::Unbounded => {
-                let (iteration, loss) = epochs.last().map_or((0, f64::NAN), |last| (last.epoch, last.loss));
-                return Err(Error::Unbounded { iteration, loss });
-            }
-        };
-        objective.write_to(&point, model);
-        Ok(TrainLog { epochs, stopped, best: None })
+        let Self { objective, problem, gram } = self;
+        problem.l2 = settings.l2;
+        let mut sums = |point: &[f64], gradient: &mut [f64]| Ok(objective.sums(point, gradient));
+        descend(settings, problem, gram.as_ref(), model, &mut sums, watch)
     }
+}
+
+fn check_convex(loss: &dyn TrainingLoss) -> Result<()> {
+    match loss.convexity() {
+        Convexity::AnyTarget => Ok(()),
+        _ => Err(Error::NotConvex { loss: loss.name() }),
+    }
+}
+
+/// Trains a linear model to its optimum, from what its rows come to: they may lie anywhere. A cluster's parts merge what each of
+/// them says of its rows; the model is that of all rows in one place, but for rounding.
+///
+/// ```
+/// use easyllp::model::objective::{FeatureSums, GramSample, GramSums, LinearPart, LinearParts, LinearSums};
+/// use easyllp::{Lbfgs, LinearModel, LossName, Result, Rows, Scorer, train};
+/// use ndarray::array;
+/// use std::ops::ControlFlow;
+///
+/// /// Two parts, of which each could be on a machine of its own.
+/// struct Both<'r>([LinearPart<'r>; 2]);
+///
+/// impl LinearParts for Both<'_> {
+///     fn features(&mut self) -> Result<FeatureSums> {
+///         let mut sums = self.0[0].features()?;
+///         sums.merge(self.0[1].features()?)?;
+///         Ok(sums)
+///     }
+///     fn gram(&mut self, sample: &GramSample) -> Result<GramSums> {
+///         let mut sums = self.0[0].gram(sample)?;
+///         sums.merge(&self.0[1].gram(sample)?)?;
+///         Ok(sums)
+///     }
+///     fn sums(&mut self, point: &[f64]) -> Result<LinearSums> {
+///         let mut sums = self.0[0].sums(point)?;
+///         sums.merge(self.0[1].sums(point)?)?;
+///         Ok(sums)
+///     }
+/// }
+///
+/// let loss = LossName::Logistic.training()?;
+/// let first = Rows::dense(array![[0.0_f32], [1.0]])?;
+/// let second = Rows::dense(array![[2.0_f32], [3.0]])?;
+/// let mut parts = Both([
+///     LinearPart::new(&first, array![[0.0_f32], [0.0]].view(), loss)?,
+///     LinearPart::new(&second, array![[1.0_f32], [1.0]].view(), loss)?,
+/// ]);
+/// let mut model = LinearModel::for_rows(&first, 2)?;
+/// train::fit_parts(&Lbfgs::default(), &mut model, &mut parts, loss, &mut |_| ControlFlow::Continue(()))?;
+/// let scores = model.scores(&Rows::dense(array![[1.4_f32], [1.6]])?)?;
+/// assert!(scores[[0, 0]] < 0.0 && scores[[1, 0]] > 0.0);
+/// # Ok::<(), easyllp::Error>(())
+/// ```
+pub fn fit_parts(
+    settings: &Lbfgs,
+    model: &mut LinearModel,
+    parts: &mut dyn LinearParts,
+    loss: &dyn TrainingLoss,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<TrainLog> {
+    settings.check()?;
+    check_convex(loss)?;
+    let problem = LinearProblem::new(parts.features()?, loss, settings.l2);
+    problem.check(model)?;
+    let gram = match Gram::sample(&problem) {
+        Some(sample) => Some(Gram::new(&problem, &sample, parts.gram(&sample)?)?),
+        None => None,
+    };
+    let mut sums =
+        |point: &[f64], gradient: &mut [f64]| problem.gather(&parts.sums(&problem.spread(point))?, gradient);
+    descend(settings, &problem, gram.as_ref(), model, &mut sums, watch)
+}
+
+/// The sum of losses at a point; writes its gradient.
+type Sums<'s> = &'s mut dyn FnMut(&[f64], &mut [f64]) -> Result<f64>;
+
+/// L-BFGS, wherever sums come from.
+fn descend(
+    settings: &Lbfgs,
+    problem: &LinearProblem,
+    gram: Option<&Gram>,
+    model: &mut LinearModel,
+    sums: Sums,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<TrainLog> {
+    settings.check()?;
+    let mut epochs = Vec::new();
+    let mut failed = None;
+    let mut point = problem.start(model);
+    let curvature = gram.map(|gram| gram.with_penalty(settings.l2));
+    let divide = curvature.map(|curvature| move |vector: &mut [f64]| curvature.divide(vector));
+    let end = minimise(
+        settings,
+        &mut point,
+        |point, gradient| match sums(point, gradient) {
+            Ok(loss) if failed.is_none() => problem.value(loss, point, gradient),
+            // No number: the search ends here.
+            Ok(_) => f64::NAN,
+            Err(error) => {
+                failed.get_or_insert(error);
+                f64::NAN
+            }
+        },
+        divide.as_ref().map(|divide| divide as Divide),
+        |Taken { iteration: epoch, value: loss, left }| {
+            epochs.push(EpochLog { epoch, loss });
+            if watch(Progress::Iteration { iteration: epoch, left }).is_break() {
+                return ControlFlow::Break(());
+            }
+            watch(Progress::Epoch(EpochLog { epoch, loss }))
+        },
+    );
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    // Weights that a model cannot hold are no minimum, whatever made the search stop.
+    let end = if point.iter().all(|value| value.abs() <= f64::from(f32::MAX)) { end } else { End::Unbounded };
+    let stopped = match end {
+        End::Converged => Stop::Converged,
+        End::Flat => Stop::Flat,
+        End::Iterations => Stop::Finished,
+        End::Caller => Stop::Interrupted,
+        End::Unbounded => {
+            let (iteration, loss) = epochs.last().map_or((0, f64::NAN), |last| (last.epoch, last.loss));
+            return Err(Error::Unbounded { iteration, loss });
+        }
+    };
+    problem.write_to(&point, model);
+    Ok(TrainLog { epochs, stopped, best: None })
 }
 
 /// Trains a model towards a rule's targets.

@@ -9,6 +9,7 @@ mod one_pass;
 pub use crate::aim::Aim;
 pub use columns::{Best, ColumnFigures, ColumnsLog};
 pub(crate) use full_batch::FullBatch;
+pub use full_batch::fit_parts;
 pub use one_pass::OnePass;
 
 use crate::aim::TargetRule;

@@ -2,21 +2,11 @@
 
 use super::fields::FieldColumns;
 use super::matrix::MatrixColumns;
-use crate::model::linear::{CATEGORIES, WEIGHTS};
+use super::sums::{Lines, Place};
 use crate::rows::Rows;
 
 /// The number of a place that has none.
 pub(crate) const NOT_NUMBERED: u32 = u32::MAX;
-
-/// What is known of a place.
-pub(crate) struct Place {
-    /// The line of the model's block.
-    pub(crate) line: u32,
-    /// How many rows have it.
-    pub(crate) count: u32,
-    /// The squares of its numbers in sum; a category is a 1.
-    pub(crate) squares: f64,
-}
 
 /// The columns of the rows that are trained on.
 pub(crate) enum Columns<'o> {
@@ -34,11 +24,13 @@ impl<'o> Columns<'o> {
         Self::Fields { columns, cardinalities: rows.cardinalities() }
     }
 
-    /// The model's block that has their weights.
-    pub(crate) fn block(&self) -> usize {
+    /// Which lines of the model they are.
+    pub(crate) fn lines(&self) -> Lines {
         match self {
-            Self::Fields { .. } => CATEGORIES,
-            Self::Matrix(_) => WEIGHTS,
+            Self::Fields { cardinalities, .. } => Lines::Categories(cardinalities.iter().sum()),
+            Self::Matrix(columns) => {
+                Lines::Columns(u32::try_from(columns.n_columns()).expect("columns are counted by u32"))
+            }
         }
     }
 
@@ -46,7 +38,7 @@ impl<'o> Columns<'o> {
     pub(crate) fn places(&self) -> Box<dyn Iterator<Item = Place> + '_> {
         match self {
             Self::Fields { columns, cardinalities } => {
-                let line = |(line, count)| Place { line, count, squares: f64::from(count) };
+                let line = |(line, count)| Place { line, count: u64::from(count), squares: f64::from(count) };
                 Box::new(columns.lines(cardinalities).map(line))
             }
             Self::Matrix(columns) => {
@@ -87,17 +79,19 @@ impl<'o> Columns<'o> {
         }
     }
 
-    /// Numbers some places, given in order, from 0.
-    pub(crate) fn numbers(&self, places: &[usize]) -> Numbers {
-        let lines: Vec<u32> = self.places().map(|line| line.line).collect();
+    /// Numbers some lines of the model, given in order, from 0. `places` are those of all lines here; one that does not occur here
+    /// has no place.
+    pub(crate) fn numbers(&self, numbered: &[u32], places: &[Place]) -> Numbers {
         // A row of a matrix names columns, one of a field places.
-        let (length, by_column) = match self {
-            Self::Fields { .. } => (lines.len(), false),
+        let (length, by_line) = match self {
+            Self::Fields { .. } => (places.len(), false),
             Self::Matrix(columns) => (columns.n_columns(), true),
         };
         let mut numbers = vec![NOT_NUMBERED; length];
-        for (number, &place) in (0..).zip(places) {
-            numbers[if by_column { lines[place] as usize } else { place }] = number;
+        for (number, &line) in (0..).zip(numbered) {
+            if let Ok(place) = places.binary_search_by_key(&line, |place| place.line) {
+                numbers[if by_line { line as usize } else { place }] = number;
+            }
         }
         Numbers(numbers)
     }

@@ -9,9 +9,11 @@
 //! frequent meets everything. The columns of a sparse matrix are treated as categories are. On a log with 26 columns of text, steps are a fifth to a half of those without M, the more so the
 //! weaker the penalty; with each category taken alone they are hardly fewer.
 
-use super::Objective;
-use crate::kernel::{Onto, factorise, product, solve};
-use ndarray::{Array2, s};
+use super::sums::Place;
+use super::{GramSample, GramSums, LinearProblem};
+use crate::error::{Result, check_length};
+use crate::kernel::{factorise, solve};
+use ndarray::Array2;
 use rayon::prelude::*;
 
 /// How the data bend an objective, whatever the penalty.
@@ -38,56 +40,42 @@ pub(crate) struct Curvature {
 }
 
 impl Gram {
-    /// Of objectives with no more dense features than it would pay for. The objective's penalty decides only which categories are
-    /// taken together.
-    pub(crate) fn of(objective: &Objective) -> Option<Self> {
+    /// What to look at, of problems with no more dense features than it would pay for. The problem's penalty decides only which
+    /// categories are taken together.
+    pub(crate) fn sample(problem: &LinearProblem) -> Option<GramSample> {
         const MOST_FEATURES: usize = 1024;
         /// Rows that are looked at, for each feature, at least.
         const ROWS_A_FEATURE: usize = 8;
         /// Products of two features that cost next to nothing.
         const LITTLE: usize = 4_000_000_000;
-        /// Rows that are looked at together.
-        const CHUNK: usize = 2048;
-        let data = &objective.data;
-        let (n_dense, n_scores, n_rows) = (data.rows.n_dense(), data.n_scores, data.members.len());
-        if n_dense > MOST_FEATURES {
+        let features = &problem.features;
+        if features.n_dense > MOST_FEATURES {
             return None;
         }
-        let bend = data.loss.curvature(&data.mean_targets());
-        let (mut counts, mut of_places) = (Vec::new(), Vec::new());
-        for place in objective.columns.places() {
-            counts.push(place.count);
-            of_places.push(bend * place.squares / n_rows as f64);
-        }
-        let frequent = most_frequent(&counts, n_rows, |place| of_places[place] > data.l2);
-        let numbers = objective.columns.numbers(&frequent);
-
-        let n_features = n_dense + 1 + frequent.len();
+        let lines = most_frequent(problem);
+        let n_features = features.n_dense + 1 + lines.len();
         // All rows if that is little work, so that their order is nothing; else some, evenly spread.
         let enough = (ROWS_A_FEATURE * n_features).max(LITTLE / n_features.pow(2));
-        let every = n_rows.div_ceil(enough);
-        let places: Vec<usize> = (0..n_rows).step_by(every).collect();
-        let share = bend / places.len() as f64;
-        let mut matrix = Array2::<f64>::zeros((n_features, n_features));
-        let mut buffer = data.rows.buffer(CHUNK);
-        let mut features = Array2::<f32>::ones((CHUNK, n_features));
-        let mut gram = Array2::<f32>::zeros(matrix.dim());
-        for places in places.chunks(CHUNK) {
-            let members: Vec<u32> = places.iter().map(|&place| data.members[place]).collect();
-            let batch = data.rows.gather(&members, &mut buffer);
-            let mut features = features.slice_mut(s![..places.len(), ..]);
-            features.slice_mut(s![.., ..n_dense]).assign(&batch.dense);
-            features.slice_mut(s![.., n_dense + 1..]).fill(0.0);
-            if !frequent.is_empty() {
-                for (mut features, &place) in features.rows_mut().into_iter().zip(places) {
-                    let add = |number, value| features[n_dense + 1 + number] += value;
-                    objective.columns.numbered(&numbers, place, add);
-                }
-            }
-            product(features.t(), features.view(), Onto::Overwrite, gram.view_mut());
-            matrix.zip_mut_with(&gram, |sum, &value| *sum += share * f64::from(value));
-        }
-        Some(Self { n_dense, n_scores, matrix, frequent, of_places })
+        let every = usize::try_from(features.n_rows.div_ceil(enough as u64)).unwrap_or(usize::MAX);
+        Some(GramSample { every, lines })
+    }
+
+    /// From what the rows of that sample come to.
+    pub(crate) fn new(problem: &LinearProblem, sample: &GramSample, sums: GramSums) -> Result<Self> {
+        let features = &problem.features;
+        let n_features = features.n_dense + 1 + sample.lines.len();
+        check_length("products of features", n_features * n_features, sums.products.len())?;
+        let share = problem.bend() / sums.n_rows.max(1) as f64;
+        let products = sums.products.into_iter().map(|product| share * product).collect();
+        let place = |line: &u32| features.places.binary_search_by_key(line, |place| place.line).ok();
+        Ok(Self {
+            n_dense: features.n_dense,
+            n_scores: features.n_scores(),
+            matrix: Array2::from_shape_vec((n_features, n_features), products)
+                .expect("a length that was checked"),
+            frequent: sample.lines.iter().filter_map(place).collect(),
+            of_places: of_places(problem).collect(),
+        })
     }
 
     /// With the bend that a penalty adds.
@@ -145,24 +133,34 @@ impl Curvature {
     }
 }
 
-/// The places of categories that are in many rows, ascending, as far as data outweigh the penalty there.
-fn most_frequent(counts: &[u32], n_rows: usize, outweighs: impl Fn(usize) -> bool) -> Vec<usize> {
+/// h·n/N of the category in each place.
+fn of_places<'p>(problem: &'p LinearProblem) -> impl Iterator<Item = f64> + 'p {
+    let (bend, n_rows) = (problem.bend(), problem.features.n_rows as f64);
+    problem.features.places.iter().map(move |place| bend * place.squares / n_rows)
+}
+
+/// The lines of categories that are in many rows, ascending, as far as data outweigh the penalty there.
+fn most_frequent(problem: &LinearProblem) -> Vec<u32> {
     const MOST: usize = 512;
     /// Of so many rows a frequent category is in one, at least.
-    const ONE_IN: usize = 2000;
-    let is_frequent = |&place: &usize| {
-        let count = counts[place];
-        count as usize * ONE_IN >= n_rows && count > 1 && outweighs(place)
-    };
-    let mut places: Vec<usize> = (0..counts.len()).filter(is_frequent).collect();
-    places.sort_by_key(|&place| std::cmp::Reverse(counts[place]));
-    places.truncate(MOST);
-    places.sort_unstable();
-    places
+    const ONE_IN: u64 = 2000;
+    let places = problem.features.places.iter().zip(of_places(problem));
+    let mut frequent: Vec<&Place> = places
+        .filter(|(place, of_data)| {
+            place.count * ONE_IN >= problem.features.n_rows && place.count > 1 && *of_data > problem.l2
+        })
+        .map(|(place, _)| place)
+        .collect();
+    frequent.sort_by_key(|place| std::cmp::Reverse(place.count));
+    frequent.truncate(MOST);
+    let mut lines: Vec<u32> = frequent.iter().map(|place| place.line).collect();
+    lines.sort_unstable();
+    lines
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Objective;
     use super::*;
     use crate::loss::LossName;
     use crate::model::{LinearModel, Model};
@@ -179,14 +177,21 @@ mod tests {
             let targets =
                 Array2::from_shape_fn((30, model.n_scores()), |(row, c)| ((row + 7 * c) as f32).cos());
             let loss = name.training().unwrap();
-            let mut objective = Objective::new(&rows, (0..30).collect(), targets.view(), loss, 0.1);
-            let curvature = Gram::of(&objective).unwrap().with_penalty(0.1);
-            let mut point = objective.start(&model);
+            let mut objective = Objective::new(&rows, (0..30).collect(), targets.view(), loss);
+            let problem = LinearProblem::new(objective.features().clone(), loss, 0.1);
+            let sample = Gram::sample(&problem).unwrap();
+            let gram = Gram::new(&problem, &sample, objective.gram(&sample)).unwrap();
+            let curvature = gram.with_penalty(0.1);
+            let mut point = problem.start(&model);
             let mut gradient = vec![0.0; point.len()];
-            objective.value(&point, &mut gradient);
+            let mut evaluate = |point: &[f64], gradient: &mut [f64]| {
+                let loss = objective.sums(point, gradient);
+                problem.value(loss, point, gradient)
+            };
+            evaluate(&point, &mut gradient);
             curvature.divide(&mut gradient);
             point.iter_mut().zip(&gradient).for_each(|(value, step)| *value -= step);
-            objective.value(&point, &mut gradient);
+            evaluate(&point, &mut gradient);
             assert!(gradient.iter().all(|slope| slope.abs() < 1e-5), "{n_classes}: {gradient:?}");
         }
     }

@@ -54,11 +54,11 @@ impl<'m> MatrixColumns<'m> {
     }
 
     /// The columns in the order of places, in how many rows each has a number, and the squares of these in sum.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (u32, u64, f64)> + '_ {
         self.columns.iter().zip(self.starts.windows(2)).map(|(&column, ends)| {
             let values = &self.values[ends[0]..ends[1]];
             let squares = values.iter().map(|&value| f64::from(value).powi(2)).sum();
-            (column, u32::try_from(values.len()).unwrap_or(u32::MAX), squares)
+            (column, values.len() as u64, squares)
         })
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::loss::LossName;
+use crate::model::{LinearModel, Model, linear};
 use ndarray::array;
 
 /// Rows, targets of all of them for so many scores, and the members: every row but some, the last first.
@@ -15,6 +16,31 @@ fn example(n_rows: usize, n_scores: usize, cardinalities: &[u32]) -> (Rows<'stat
         Array2::from_shape_fn((n_rows, n_scores), |(row, score)| ((row + 5 * score) as f32).cos() * 3.0);
     let members = (0..u32::try_from(n_rows).unwrap()).rev().filter(|row| row % 7 != 0).collect();
     (rows, targets, members)
+}
+
+/// The objective of one part, and the problem that is made of it.
+struct Whole<'o> {
+    objective: Objective<'o>,
+    problem: LinearProblem<'o>,
+}
+
+impl<'o> Whole<'o> {
+    fn new(
+        rows: &'o Rows,
+        members: Vec<u32>,
+        targets: ArrayView2<f32>,
+        loss: &'o dyn TrainingLoss,
+        l2: f64,
+    ) -> Self {
+        let objective = Objective::new(rows, members, targets, loss);
+        let problem = LinearProblem::new(objective.features().clone(), loss, l2);
+        Self { objective, problem }
+    }
+
+    fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let loss = self.objective.sums(point, gradient);
+        self.problem.value(loss, point, gradient)
+    }
 }
 
 /// The model's own scores and gradient, row by row, are the oracle: of one score and of several, of few rows and of many parts, with
@@ -40,10 +66,10 @@ fn equals_a_plain_sum_over_rows() {
             });
         }
         let loss = LossName::cross_entropy(n_classes).training().unwrap();
-        let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
+        let mut objective = Whole::new(&rows, members.clone(), targets.view(), loss, 0.3);
         // Without a penalty on what does not occur.
-        objective.write_to(&objective.start(&model), &mut model);
-        let point = objective.start(&model);
+        objective.problem.write_to(&objective.problem.start(&model), &mut model);
+        let point = objective.problem.start(&model);
         let mut gradient = vec![f64::NAN; point.len()];
         let value = objective.value(&point, &mut gradient);
 
@@ -86,7 +112,8 @@ fn equals_a_plain_sum_over_rows() {
         }
         assert!((value - sum / n - penalty).abs() < 1e-12 * (size / n + penalty), "{value}");
         // The categories that occur, in the order of lines; the others have no gradient.
-        let lines: Vec<usize> = objective.columns.places().map(|place| place.line as usize).collect();
+        let lines: Vec<usize> =
+            objective.problem.features.places.iter().map(|place| place.line as usize).collect();
         assert!(lines.len() < table.len() / n_scores || cardinalities.is_empty());
         let places = (0..38).chain(lines.iter().map(|line| 38 + line));
         for (place, got) in places.zip(gradient.chunks_exact(n_scores)) {
@@ -109,9 +136,9 @@ fn threads_and_earlier_evaluations_change_no_byte() {
         let run = |n_threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
             pool.install(|| {
-                let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
+                let mut objective = Whole::new(&rows, members.clone(), targets.view(), loss, 0.3);
                 let point: Vec<f64> =
-                    (0..objective.start(&model).len()).map(|i| (0.7 * i as f64).sin()).collect();
+                    (0..objective.problem.start(&model).len()).map(|i| (0.7 * i as f64).sin()).collect();
                 let mut gradient = vec![f64::NAN; point.len()];
                 for n_before in 0..n_threads {
                     objective.value(&vec![n_before as f64; point.len()], &mut gradient);
@@ -132,7 +159,7 @@ fn the_gradient_equals_finite_differences() {
     let point: Vec<f64> = (0..model.parameters().len()).map(|i| (0.7 * i as f64).sin()).collect();
     for name in [LossName::Softmax, LossName::Squared] {
         let loss = name.training().unwrap();
-        let mut objective = Objective::new(&rows, vec![0, 2, 1], targets.view(), loss, 0.3);
+        let mut objective = Whole::new(&rows, vec![0, 2, 1], targets.view(), loss, 0.3);
         let mut gradient = vec![0.0; point.len()];
         objective.value(&point, &mut gradient);
         for place in 0..point.len() {
@@ -162,8 +189,8 @@ fn starts_with_the_best_intercepts() {
             }
         });
         let loss = name.training().unwrap();
-        let mut objective = Objective::new(&rows, members.clone(), targets.view(), loss, 0.3);
-        let start = objective.start(&model);
+        let mut objective = Whole::new(&rows, members.clone(), targets.view(), loss, 0.3);
+        let start = objective.problem.start(&model);
         let mut gradient = vec![0.0; start.len()];
         objective.value(&start, &mut gradient);
         let of_intercepts = &gradient[37 * n_scores..38 * n_scores];
@@ -180,9 +207,9 @@ fn categories_that_do_not_occur_go_to_zero_or_stay() {
     for (l2, of_others) in [(0.1, 0.0), (0.0, 7.0)] {
         let mut model = LinearModel::for_rows(&rows, 2).unwrap();
         model.parameters_mut().0[linear::CATEGORIES].values.fill(7.0);
-        let objective = Objective::new(&rows, vec![0, 1], targets.view(), loss, l2);
-        assert_eq!(objective.start(&model), [0.0, 7.0, 7.0]);
-        objective.write_to(&[1.0, 2.0, 3.0], &mut model);
+        let objective = Whole::new(&rows, vec![0, 1], targets.view(), loss, l2);
+        assert_eq!(objective.problem.start(&model), [0.0, 7.0, 7.0]);
+        objective.problem.write_to(&[1.0, 2.0, 3.0], &mut model);
         assert_eq!(model.intercept(), array![[1.0]]);
         let expected = array![[of_others], [2.0], [of_others], [3.0], [of_others]];
         assert_eq!(model.categories(0), expected);
