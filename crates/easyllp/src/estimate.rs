@@ -22,6 +22,7 @@
 //! Rates, curves and ranks are made of means of y_c·w: w says which rows are selected, or is a row's rank. Their standard errors
 //! follow by derivatives from those of the means.
 
+mod bag_sums;
 mod bootstrap;
 mod brier;
 mod confusion;
@@ -36,6 +37,7 @@ mod squares;
 mod statistic;
 mod threshold;
 
+pub use bag_sums::BagSums;
 pub use confusion::Confusion;
 pub use groups::{Calibration, CalibrationGroup, LiftRow};
 pub use threshold::AtThreshold;
@@ -43,7 +45,7 @@ pub use threshold::AtThreshold;
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use crate::predictions::{Predictions, Reader};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::Axis;
 use rayon::prelude::*;
 use serde::Serialize;
 use squares::Squares;
@@ -284,7 +286,7 @@ impl<'b> Estimator<'b> {
         Ok(estimate.clipped(0.0, 1.0))
     }
 
-    fn estimate_mean(&self, sums: &Sums) -> Estimate {
+    fn estimate_mean(&self, sums: &BagSums) -> Estimate {
         self.estimate(&self.mean_of(sums), f64::NEG_INFINITY, f64::INFINITY)
     }
 
@@ -339,7 +341,7 @@ impl<'b> Estimator<'b> {
         &self,
         predictions: &Predictions,
         fill: impl Fn(&Reader, usize, &mut RowValues) + Sync,
-    ) -> Sums {
+    ) -> BagSums {
         self.sums(
             || predictions.reader(),
             |reader, members| reader.load(members.iter().map(|&row| row as usize)),
@@ -355,16 +357,12 @@ impl<'b> Estimator<'b> {
         reader: impl Fn() -> R + Sync,
         load: impl Fn(&mut R, &[u32]) + Sync,
         fill: impl Fn(&R, usize, usize, &mut RowValues) + Sync,
-    ) -> Sums {
+    ) -> BagSums {
         /// Bags that one thread takes at a time.
         const CHUNK: usize = 256;
         let bags = self.bags;
         let n_classes = bags.n_classes();
-        let mut sums = Sums {
-            own: Array1::zeros(bags.n_bags()),
-            g: Array2::zeros((bags.n_bags(), n_classes)),
-            q: Array2::zeros((bags.n_bags(), n_classes)),
-        };
+        let mut sums = BagSums::new(bags.n_bags(), n_classes);
         let chunks = sums
             .own
             .axis_chunks_iter_mut(Axis(0), CHUNK)
@@ -396,7 +394,7 @@ impl<'b> Estimator<'b> {
         sums
     }
 
-    fn mean_of(&self, sums: &Sums) -> Statistic {
+    fn mean_of(&self, sums: &BagSums) -> Statistic {
         let bags = self.bags;
         let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
         let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
@@ -464,23 +462,13 @@ struct RowValues<'l> {
     q: &'l mut [f64],
 }
 
-/// Sums over the rows of each bag.
-struct Sums {
-    /// Σ_c q_c g_c.
-    own: Array1<f64>,
-    /// g, a column a class.
-    g: Array2<f64>,
-    /// q, likewise.
-    q: Array2<f64>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bags::{Noise, Partition};
     use crate::loss::Link;
     use crate::metrics;
-    use ndarray::array;
+    use ndarray::{Array2, array};
 
     #[test]
     fn bags_of_one_give_the_true_figures() {

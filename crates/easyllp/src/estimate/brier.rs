@@ -2,7 +2,7 @@
 
 use super::outlook::Outlook;
 use super::squares::Squares;
-use super::{Estimate, Estimator, Sums};
+use super::{BagSums, Estimate, Estimator};
 use crate::error::Result;
 use crate::metrics::brier_share;
 use crate::predictions::Predictions;
@@ -34,7 +34,7 @@ impl Estimator<'_> {
     pub(crate) fn brier_sums(&self, predictions: &Predictions) -> Result<BrierSums> {
         predictions.check(self.bags)?;
         predictions.check_probabilities()?;
-        let Sums { q, g, .. } = self.sums_of(predictions, |reader, place, line| {
+        let BagSums { q, g, .. } = self.sums_of(predictions, |reader, place, line| {
             reader.probabilities(place, line.q);
             line.g.iter_mut().zip(&*line.q).for_each(|(square, q)| *square = q * q);
         });
@@ -52,7 +52,7 @@ impl Estimator<'_> {
             let mut g = -2.0 * &probabilities;
             g += &(&all + &n_rows).insert_axis(Axis(1));
             g *= share;
-            self.estimate_mean(&Sums { own: share * (n_rows - all), g, q: probabilities })
+            self.estimate_mean(&BagSums { own: share * (n_rows - all), g, q: probabilities })
         } else {
             self.squares_interval(&self.squares_of(&sums.probabilities, share), 2.0 * share)
         };

@@ -1,6 +1,6 @@
 //! Which class is taken for which.
 
-use super::joint::BagSums;
+use super::joint::WeighedSums;
 use super::statistic::Statistic;
 use super::{Estimate, Estimator};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ impl Estimator<'_> {
             let mut line = Vec::with_capacity(n_classes);
             for decision in 0..n_classes {
                 let column = |of: &Array2<f64>| of.column(decision).to_vec();
-                let sums = BagSums {
+                let sums = WeighedSums {
                     weight: &column(&sums.decisions),
                     product: &column(&sums.products),
                     control: &sums.control,

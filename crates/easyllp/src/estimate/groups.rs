@@ -2,7 +2,7 @@
 //! where it is high (lift)?
 
 use super::inversion::Spread;
-use super::joint::BagSums;
+use super::joint::WeighedSums;
 use super::statistic::Statistic;
 use super::threshold::Walk;
 use super::{Estimate, Estimator};
@@ -57,7 +57,7 @@ impl Estimator<'_> {
         for end in members.group_ends(&walk.order, n_groups.max(1)) {
             walk.forget();
             walk.to(end);
-            let sums = BagSums { weight: &walk.selected, product: &walk.products, control: &control };
+            let sums = WeighedSums { weight: &walk.selected, product: &walk.products, control: &control };
             let positives = self.joint(1, &sums);
             let share = self.plain_mean(&walk.selected);
             let predicted = self.plain_mean(&walk.products);
@@ -112,7 +112,7 @@ impl Estimator<'_> {
         let mut rows = Vec::new();
         for end in members.group_ends(&walk.order, n_steps.max(1)) {
             walk.to(end);
-            let sums = BagSums { weight: &walk.selected, product: &walk.products, control: &control };
+            let sums = WeighedSums { weight: &walk.selected, product: &walk.products, control: &control };
             let captured = self.joint(1, &sums).over(&share);
             let selected = self.plain_mean(&walk.selected);
             rows.push(LiftRow {

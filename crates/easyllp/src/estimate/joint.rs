@@ -5,8 +5,8 @@ use super::{Estimator, Scope};
 use crate::error::Result;
 use crate::predictions::{Predictions, Reader};
 
-/// Sums over the rows of each bag.
-pub(super) struct BagSums<'s> {
+/// Sums over the rows of each bag, of what one class and one weight need.
+pub(super) struct WeighedSums<'s> {
     /// Of a weight w.
     pub(super) weight: &'s [f64],
     /// Of the control q of a class.
@@ -17,7 +17,7 @@ pub(super) struct BagSums<'s> {
 
 impl Estimator<'_> {
     /// The mean over rows of y_c·w.
-    pub(super) fn joint(&self, class: usize, sums: &BagSums) -> Statistic {
+    pub(super) fn joint(&self, class: usize, sums: &WeighedSums) -> Statistic {
         let bags = self.bags;
         let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
         let kappa = (n_rows - 1.0) / (n_rows * (n_bags - 1.0));
@@ -64,7 +64,7 @@ impl Estimator<'_> {
     pub(super) fn class_share(&self, class: usize) -> Statistic {
         let ones: Vec<f64> = self.bags.sizes().map(|size| size as f64).collect();
         let zeros = vec![0.0; ones.len()];
-        self.joint(class, &BagSums { weight: &ones, control: &zeros, product: &zeros })
+        self.joint(class, &WeighedSums { weight: &ones, control: &zeros, product: &zeros })
     }
 
     /// The members of the bags, bag after bag, with what is said of class 1 of each.

@@ -3,7 +3,7 @@
 //! Ranks need no labels, so the covariance is one of those that bags give. Pairs of rows weighed by targets would be far
 //! too noisy.
 
-use super::joint::{BagSums, Members};
+use super::joint::{Members, WeighedSums};
 use super::statistic::Statistic;
 use super::{Estimate, Estimator, Scope};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ impl Estimator<'_> {
         let order = members.downward();
         let ranks = mid_ranks(&members, &order);
         let control = members.sum(n_bags, |member| members.controls[member]);
-        let sums = BagSums {
+        let sums = WeighedSums {
             weight: &members.sum(n_bags, |member| ranks[member]),
             product: &members.sum(n_bags, |member| ranks[member] * members.controls[member]),
             control: &control,

@@ -1,6 +1,6 @@
 //! Decisions at thresholds: rates, precision, and the curves that they make.
 
-use super::joint::{BagSums, Members};
+use super::joint::{Members, WeighedSums};
 use super::statistic::Statistic;
 use super::{Estimate, Estimator};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl Estimator<'_> {
         let members = self.members_of(predictions)?;
         let n_bags = self.bags.n_bags();
         let is_selected = |member: usize| f64::from(u8::from(members.scores[member] >= threshold));
-        let sums = BagSums {
+        let sums = WeighedSums {
             weight: &members.sum(n_bags, is_selected),
             product: &members.sum(n_bags, |member| is_selected(member) * members.controls[member]),
             control: &members.sum(n_bags, |member| members.controls[member]),
@@ -50,7 +50,7 @@ impl Estimator<'_> {
         let mut points = Vec::with_capacity(n_points);
         for end in members.group_ends(&walk.order, n_points.max(1)) {
             let threshold = walk.to(end);
-            let sums = BagSums { weight: &walk.selected, product: &walk.products, control: &control };
+            let sums = WeighedSums { weight: &walk.selected, product: &walk.products, control: &control };
             points.push(self.decisions(threshold, &share, &sums));
         }
         Ok(points)
@@ -65,7 +65,7 @@ impl Estimator<'_> {
         }
     }
 
-    fn decisions(&self, threshold: f64, share: &Statistic, sums: &BagSums) -> AtThreshold {
+    fn decisions(&self, threshold: f64, share: &Statistic, sums: &WeighedSums) -> AtThreshold {
         let selected = self.plain_mean(sums.weight);
         let hits = self.joint(1, sums);
         let recall = hits.over(share);
