@@ -47,29 +47,32 @@ def escaped(text: str) -> str:
 
 def page_of(command: str) -> str:
     """The page of a command from its help."""
-    blocks = text_of(*command.split(), "--help").split("\n\n")
+    blocks = re.split(r"\n\s*\n(?=\s*\S)", text_of(*command.split(), "--help").strip("\n"))
     lines = [f"# easyllp {command}", ""]
     head: list[str] = []
     while blocks and not blocks[0].startswith("Usage:"):
         head.append(" ".join(blocks.pop(0).split()))
     lines += [escaped(part) + "\n" for part in head]
     lines += ["```text", blocks.pop(0), "```", ""]
-    in_options = False
+    section, is_new = "", False
     for block in blocks:
+        starts = True
         for line in block.split("\n"):
             heading = re.match(r"^(\S[^:]*):$", line)
-            entry = re.match(r"^ {2,6}(-\S.*|<.*|\[.*)$", line)
+            entry = re.match(r"^ {2,6}([-<\[].*|[a-z][\w-]*  .*)$", line)
             if heading:
-                lines += ["", f"## {heading[1]}", ""]
-                in_options = heading[1] != "Commands"
-            elif entry and in_options:
-                lines += ["", f"`{entry[1].strip()}`", ""]
-                first = True
-            elif line.strip() and in_options:
-                lines.append((": " if first else "  ") + escaped(line.strip()))
-                first = False
+                section = heading[1]
+                lines += ["", f"## {section}", ""]
+            elif entry and not line.startswith(" " * 8):
+                name, _, about = entry[1].strip().partition("  ")
+                lines += ["", f"`{name}`"] + ([": " + escaped(about.strip())] if about else [])
+                starts, is_new = True, not about
             elif line.strip():
-                lines.append(f"- {escaped(line.strip())}")
+                text = escaped(line.strip())
+                if starts and not is_new:
+                    lines.append("")
+                lines.append((": " if is_new else "  ") + text)
+                starts, is_new = False, False
     return "\n".join(lines).rstrip() + "\n"
 
 
