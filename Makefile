@@ -94,7 +94,7 @@ docs: wheel
 	rm -rf $(DOCS) $(SITE) docs/reference/generated
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt target/wheels/*.whl
-	$(DOCS)/bin/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs $(SITE)
+	$(DOCS)/bin/sphinx-build --fail-on-warning --quiet --builder html docs $(SITE)
 	$(DOCS)/bin/python docs/check_links.py $(SITE)
 	@echo "$(SITE)/index.html"
 

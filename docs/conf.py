@@ -25,12 +25,10 @@ extensions = [
     "sphinx_design",
     "reference",
 ]
-exclude_patterns = ["requirements.txt", "README.md", "_ext", "gallery/output"]
+exclude_patterns = ["_ext", "gallery/output", "reference/generated/commands.md", "reference/generated/toctree.md"]
+default_role = "code"  # of docstrings, whose backquotes are code
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "substitution"]
 myst_heading_anchors = 4
-# A page may link to a file of the repository; what is not a page of the site is copied next to it.
-suppress_warnings = ["myst.header"]
-
 # Links inside the site are checked: a target that does not exist is an error. What autodoc finds in signatures
 # and numpydoc in type descriptions are words, not links.
 nitpicky = True
@@ -49,6 +47,7 @@ html_title = "easyllp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

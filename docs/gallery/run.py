@@ -33,7 +33,7 @@ def main() -> None:
         words = [sys.executable, str(EXAMPLES / f"{PAGES[page]}.py"), "--out", str(figure)]
         done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
         lines = [line.rstrip() for line in done.stdout.splitlines() if not line.startswith("figure: ")]
-        (HERE / f"output/{page}.txt").write_text("\n".join(lines).strip() + "\n", encoding="utf-8")
+        (HERE / f"output/{page}.txt").write_text("\n".join(lines).strip("\n") + "\n", encoding="utf-8")
         print(f"{page}: {len(lines)} lines")
 
 

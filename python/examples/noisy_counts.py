@@ -6,12 +6,13 @@ The noise is declared, so training and estimates allow for it. Needs nothing but
 """
 
 import argparse
+import warnings
 
 import numpy as np
 from _figure import draw
 from sklearn.metrics import roc_auc_score
 
-from easyllp import LLPClassifier, datasets, evaluate, make_bags
+from easyllp import LLPClassifier, NotRandomWarning, datasets, evaluate, make_bags
 
 options = argparse.ArgumentParser()
 options.add_argument("--out", help="draw the figure into this file, .svg or .png")
@@ -29,6 +30,8 @@ def reported(y, size, scale):
     return bags, dict(enumerate(counts)), ("laplace", scale) if scale else None
 
 
+# These bags are random. In so many tests at a level of 1 % a false alarm is likely, and would withhold the metrics.
+warnings.simplefilter("ignore", NotRandomWarning)
 aucs = {}
 for size in (8, 32, 128):
     for scale in scales:
@@ -38,7 +41,7 @@ for size in (8, 32, 128):
         probabilities = model.predict_proba(test.X)
         aucs[size, scale] = roc_auc_score(test.y, probabilities[:, 1])
         test_bags, test_counts, noise = reported(test.y, size, scale)
-        estimate = evaluate(probabilities, bags=test_bags, counts=test_counts, noise=noise)["brier"]
+        estimate = evaluate(probabilities, bags=test_bags, counts=test_counts, noise=noise, force=True)["brier"]
         truth = np.mean((probabilities[:, 1] - test.y) ** 2)
         print(f"bags of {size:3}, noise {scale:3.1f}: AUC {aucs[size, scale]:.3f}, Brier score {estimate}, by labels {truth:.4f}")
 

@@ -32,7 +32,7 @@ def run(*words):
     return subprocess.run([program, *words, "--quiet"], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-run("datasets", "export", "adult", "--out", "train.csv")
+run("datasets", "export", "adult", "--part", "train", "--out", "train.csv")
 run("bag", "--rows", "train.csv", "--label", "income", "--positive", ">50K", "--size", "64", "--out", "bags")
 data = ["--rows", "bags/rows.parquet", "--reports", "bags/reports.parquet", "--key", "bag", "--count", ">50K"]
 grid = ["--method", "easyllp", "--method", "mean-map", "--l2", "0.0001,0.001,0.01,0.1,1"]
@@ -47,7 +47,7 @@ print(f"log loss on test labels: {log_loss(test.y, model.predict_proba(test.X)[:
 
 def plot(axes):
     for color, method in enumerate(("easyllp", "mean-map")):
-        of_method = sorted((t["config"]["optimizer"]["l2"], t["brier"]) for t in trials if t["config"]["method"] == method)
+        of_method = sorted((t["config"]["optimizer"]["l2"], t["brier"]) for t in trials if t["config"]["method"]["name"] == method)
         penalties, found = zip(*of_method)
         error = [[e["value"] - e["low"] for e in found], [e["high"] - e["value"] for e in found]]
         axes.errorbar(np.array(penalties) * (1 + 0.1 * color), [e["value"] for e in found], yerr=error, fmt="o-", label=method)

@@ -1,7 +1,8 @@
 """What the site shows is run: its blocks of code, page by page and in order, and what they print is compared.
 
 - A block of `python` runs in one namespace for the page, a block of `sh` in a shell; both in one empty folder.
-- A block of `toml` or `csv` with a caption becomes the file that the caption names.
+- A block with a caption becomes the file that the caption names.
+- A block of the class `exit-1` ends with that exit code.
 - A block of `text` that follows code is what the code prints. Words are compared as they are, numbers with some room, since their
   last digits depend on the processor; `...` stands for lines left out.
 - A block of `console` is for installing and downloading only, and is not run.
@@ -98,7 +99,9 @@ def test_what_a_page_shows_is_what_happens(page, request, tmp_path, monkeypatch,
     code = ""
     for language, options, body in blocks(page):
         where = f"{page.name}: {body.strip().splitlines()[0] if body.strip() else ''}"
-        if language == "python":
+        if "caption" in options:
+            pathlib.Path(options["caption"]).write_text(body, encoding="utf-8")
+        elif language == "python":
             capfd.readouterr()
             exec(compile(body, page.name, "exec"), names)
             printed, code = capfd.readouterr().out, body
@@ -108,11 +111,9 @@ def test_what_a_page_shows_is_what_happens(page, request, tmp_path, monkeypatch,
             done = subprocess.run(
                 ["bash", "-e", "-c", body], capture_output=True, text=True, env={**environment, "PATH": os.pathsep.join(paths)}, timeout=600
             )
-            expected = int(options.get("exit", "0"))
+            expected = int(options.get("class", "exit-0").removeprefix("exit-"))
             assert done.returncode == expected, f"{where}: {done.stdout}{done.stderr}"
             printed, code = done.stdout + done.stderr, body
-        elif language in ("toml", "csv") and "caption" in options:
-            pathlib.Path(options["caption"]).write_text(body, encoding="utf-8")
         elif language == "text":
             assert printed is not None, f"{where}: an output without the code that prints it"
             difference = differs(body, printed)
