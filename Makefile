@@ -1,4 +1,5 @@
-.PHONY: demo test test-vectors test-burn test-page test-python test-extras test-sanitizer lint bench doc
+.PHONY: demo test test-vectors test-burn test-page test-python test-extras test-sanitizer lint bench doc wheel docs \
+	docs-gallery docs-outputs
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
 FEATURES = easyllp/datasets,easyllp/tables
@@ -59,7 +60,9 @@ test-python:
 	for example in quickstart model_selection; do $(ENVIRONMENT)/bin/python python/examples/$$example.py || exit 1; done
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check pytest hypothesis mypy pandas pyarrow polars onnx onnxruntime \
 		lightgbm xgboost-cpu
-	for example in your_reports are_my_bags_iid; do $(ENVIRONMENT)/bin/python python/examples/$$example.py || exit 1; done
+	for example in your_reports are_my_bags_iid multi_class noisy_counts onnx_serving tuning; do \
+		EASYLLP=$(CURDIR)/target/debug/easyllp $(ENVIRONMENT)/bin/python python/examples/$$example.py || exit 1; \
+	done
 	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests
 	cd target && python/bin/python -m pytest --quiet --pyargs easyllp --doctest-modules --ignore-glob='/*/easyllp/torch.py'
 	$(ENVIRONMENT)/bin/mypy
@@ -71,15 +74,47 @@ test-extras:
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check torch jax keras matplotlib
 	$(ENVIRONMENT)/bin/python -m pytest --quiet python/tests/test_torch.py
 	cd target && python/bin/python -m pytest --quiet --pyargs easyllp --doctest-modules
-	for example in quickstart your_reports model_selection are_my_bags_iid xgboost_adult torch_cnn keras_example jax_example; do \
+	for example in keras_example jax_example; do \
 		$(ENVIRONMENT)/bin/python python/examples/$$example.py --out target/$$example.svg || exit 1; \
 	done
+	$(MAKE) docs-gallery
 
 # The fast loops, and all that is built on them, under AddressSanitizer, which stable compilers have but for its name: Linux on x86-64.
 # Random cases are fewer, since everything else is slower.
 test-sanitizer:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" PROPTEST_CASES=64 cargo test --package easyllp --lib \
 		--target x86_64-unknown-linux-gnu --target-dir target/sanitizer -- kernel:: model:: optim::
+
+# The site, from an empty environment: docstrings of the wheel, the program's own help, warnings as errors, links checked. The
+# program is the one in target/debug, which `make test` builds, or is built here.
+SITE = target/site
+DOCS = target/docs-environment
+docs: wheel
+	test -x target/debug/easyllp || cargo build --package easyllp-cli
+	rm -rf $(DOCS) $(SITE) docs/reference/generated
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt target/wheels/*.whl
+	$(DOCS)/bin/sphinx-build --fail-on-warning --quiet --builder html docs $(SITE)
+	$(DOCS)/bin/python docs/check_links.py $(SITE)
+	@echo "$(SITE)/index.html"
+
+# A wheel of the package, unless there is one that is newer than its sources.
+wheel:
+	@if [ -z "$$(find target/wheels -name '*.whl' 2>/dev/null)" ] || \
+		[ -n "$$(find crates python/easyllp pyproject.toml -newer $$(ls -t target/wheels/*.whl | head -1) -type f | head -1)" ]; then \
+		rm -rf target/wheels && $(PYTHON) -m venv target/maturin && \
+		target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' && \
+		target/maturin/bin/maturin build --quiet --release --out target/wheels; \
+	fi
+
+# Runs the examples of the gallery and stores what they print and draw, in the environment of `test-python`. GALLERY=name runs one.
+docs-gallery:
+	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check matplotlib
+	EASYLLP=$(CURDIR)/target/debug/easyllp $(ENVIRONMENT)/bin/python docs/gallery/run.py $(GALLERY)
+
+# Runs the code of all pages and writes what it prints into them. `make test-python` compares it.
+docs-outputs:
+	EASYLLP_UPDATE_DOCS=1 $(ENVIRONMENT)/bin/python -m pytest --quiet python/tests/test_docs.py
 
 lint:
 	cargo fmt --all --check

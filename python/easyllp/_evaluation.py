@@ -88,7 +88,7 @@ class Evaluation(Mapping[str, Estimate]):
         second.
     curves : dict
         For `evaluate(..., curves=True)`: confusion, and for two classes thresholds (the ROC curve, and precision against recall),
-        calibration and lift; numbers as `Estimate`s.
+        calibration and lift; each number is an `Estimate`.
     """
 
     metrics: dict[str, Estimate]

@@ -21,6 +21,8 @@ mod estimates;
 mod files;
 /// Malformed input at every constructor.
 mod malformed;
+/// When EasyLLP and the mean map train the same model.
+mod mean_map;
 /// What every method keeps to.
 mod methods;
 /// The paper's one pass of stochastic gradient descent, and its excess risk.
