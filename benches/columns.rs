@@ -3,7 +3,12 @@
 
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, EasyLlp, LinearModel, LossName, Optimizer, Rows, TargetRule, Trainer, TrainingLoss, bagging,
+    Bags, Rows, bagging,
+    loss::{LossName, TrainingLoss},
+    method::{EasyLlp, TargetRule},
+    model::LinearModel,
+    optim::Adam,
+    train::{Optimizer, Trainer},
 };
 use ndarray::Array2;
 use std::hint::black_box;

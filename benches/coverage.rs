@@ -11,8 +11,12 @@ use easyllp::method::Supervised;
 use easyllp::table::{Encoder, EncoderOptions, Table};
 use easyllp::train::Aim;
 use easyllp::{
-    Bags, Error, Estimate, Estimator, Lbfgs, LinearModel, Link, LossName, Noise, Optimizer, Partition,
-    Predictions, Result, Rows, Scope, Scorer, Trainer, datasets,
+    Bags, Error, Estimate, Estimator, Noise, Partition, Predictions, Result, Rows, datasets,
+    estimate::Scope,
+    loss::{Link, LossName},
+    model::{LinearModel, Scorer},
+    optim::Lbfgs,
+    train::{Optimizer, Trainer},
 };
 use ndarray::Array2;
 use rand::{Rng, RngExt, SeedableRng};

@@ -3,7 +3,7 @@
 //! curve has to do.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use easyllp::{Bags, Estimator, Link, Predictions, Result, bagging, metrics};
+use easyllp::{Bags, Estimator, Predictions, Result, bagging, loss::Link, metrics};
 use easyllp_benches::{print_ratio, use_one_thread};
 use ndarray::Array2;
 use std::hint::black_box;

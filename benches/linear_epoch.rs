@@ -3,7 +3,14 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use easyllp::train::Aim;
-use easyllp::{Adam, Bags, EasyLlp, LinearModel, LossName, Optimizer, Rows, Trainer, bagging};
+use easyllp::{
+    Bags, Rows, bagging,
+    loss::LossName,
+    method::EasyLlp,
+    model::LinearModel,
+    optim::Adam,
+    train::{Optimizer, Trainer},
+};
 use easyllp_benches::{print_ratio, use_one_thread};
 use gemm::Parallelism;
 use ndarray::Array2;

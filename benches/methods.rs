@@ -19,8 +19,13 @@ use easyllp::model::RowsForm;
 use easyllp::table::{Column, Table};
 use easyllp::train::EarlyStopping;
 use easyllp::{
-    Adam, AnyModel, Bags, Estimator, Journal, Lbfgs, LinearModel, LossName, Optimizer, Partition,
-    Predictions, Progress, Result, Rows, Scorer, Session, metrics,
+    Bags, Estimator, Partition, Predictions, Result, Rows, Session,
+    files::Journal,
+    loss::LossName,
+    metrics,
+    model::{AnyModel, LinearModel, Scorer},
+    optim::{Adam, Lbfgs},
+    train::{Optimizer, Progress},
 };
 use easyllp_benches::mnist;
 use ndarray::Array2;

@@ -4,7 +4,7 @@
 
 use easyllp::bagging::{self, Sizes};
 use easyllp::fit::{FitConfig, FitEvent, OptimizerConfig, Penalty, StageOptimizer, ValidationConfig};
-use easyllp::{Bags, Progress, Result, Rows};
+use easyllp::{Bags, Result, Rows, train::Progress};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -5,7 +5,7 @@
 //!
 //!     cargo bench --bench runner [-- EXPERIMENT...]
 
-use easyllp::Journal;
+use easyllp::files::Journal;
 use easyllp_lab::{Cell, Experiment, Tell, names, run};
 use std::ops::ControlFlow;
 use std::path::Path;

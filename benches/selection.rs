@@ -11,8 +11,14 @@ use easyllp::model::Hidden;
 use easyllp::table::{Encoder, EncoderOptions};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, Cnn, EarlyStopping, EasyLlp, Estimator, Link, LossName, Mlp, Optimizer, Predictions, Result,
-    Rows, Scope, Scorer, Trainer, metrics,
+    Bags, Estimator, Predictions, Result, Rows,
+    estimate::Scope,
+    loss::{Link, LossName},
+    method::EasyLlp,
+    metrics,
+    model::{Cnn, Mlp, Scorer},
+    optim::Adam,
+    train::{EarlyStopping, Optimizer, Trainer},
 };
 use easyllp_benches::mnist;
 use std::ops::ControlFlow;

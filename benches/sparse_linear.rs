@@ -3,7 +3,14 @@
 
 use easyllp::method::Supervised;
 use easyllp::train::Aim;
-use easyllp::{Csr, Lbfgs, LinearModel, LossName, Optimizer, Rows, Trainer};
+use easyllp::{
+    Rows,
+    loss::LossName,
+    model::LinearModel,
+    optim::Lbfgs,
+    rows::Csr,
+    train::{Optimizer, Trainer},
+};
 use ndarray::Array2;
 use std::error::Error;
 use std::path::Path;

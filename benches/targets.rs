@@ -1,7 +1,10 @@
 //! Soft targets for ten million rows in bags of 64, on one core. The peer is a `fill` of as many bytes.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use easyllp::{Bags, Correction, Noise, Partition, Targets, bagging};
+use easyllp::{
+    Bags, Noise, Partition, bagging,
+    correction::{Correction, Targets},
+};
 use easyllp_benches::print_ratio;
 use std::hint::black_box;
 

@@ -8,7 +8,7 @@
 
 use easyllp::bagging::{self, Sizes};
 use easyllp::fit::{FitConfig, Fitted, OptimizerConfig, PENALTIES, Penalty};
-use easyllp::{Bags, Link, Noise, Predictions, Result, Rows, Scorer, metrics};
+use easyllp::{Bags, Noise, Predictions, Result, Rows, loss::Link, metrics, model::Scorer};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -8,8 +8,12 @@ use easyllp::method::TargetRule;
 use easyllp::model::Hidden;
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, LinearModel, Link, Mlp, Model, Optimizer, Progress, Result, Rows, Targets,
-    Trainer,
+    Result, Rows,
+    correction::Targets,
+    loss::Link,
+    model::{Cnn, EmbeddingNet, LinearModel, Mlp, Model},
+    optim::Adam,
+    train::{Optimizer, Progress, Trainer},
 };
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use std::ops::ControlFlow;

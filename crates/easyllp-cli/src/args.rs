@@ -14,7 +14,7 @@ use crate::commands::train::TrainArgs;
 use crate::commands::tune::TuneArgs;
 use crate::messages::Verbosity;
 use clap::{Parser, Subcommand};
-use easyllp::Vectors;
+use easyllp::train::Vectors;
 use std::sync::LazyLock;
 
 /// Learn a model of individual rows when only aggregate labels are known.

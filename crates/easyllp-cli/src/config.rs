@@ -6,7 +6,7 @@ use crate::method::MethodSetting;
 use crate::output::misuse;
 use anyhow::{Context, Result};
 use easyllp::fit::{OptimizerConfig, ValidationConfig};
-use easyllp::{CountOrder, FitConfig, ImageShape, LossName, ModelSpec};
+use easyllp::{FitConfig, ModelSpec, classes::CountOrder, loss::LossName, model::ImageShape};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

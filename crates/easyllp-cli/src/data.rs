@@ -11,7 +11,11 @@ use anyhow::Result;
 use config::Mismatch;
 use easyllp::table::reports::{Joined, KeyColumn, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{Column, Encoder, Labels, ReadAs, Source, Table, labels};
-use easyllp::{Bags, Classes, CountOrder, ImageShape, Partition};
+use easyllp::{
+    Bags, Partition,
+    classes::{Classes, CountOrder},
+    model::ImageShape,
+};
 use std::collections::BTreeMap;
 
 /// Rows and bags out of files.

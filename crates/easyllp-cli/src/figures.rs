@@ -4,7 +4,7 @@ use crate::diagnosis::Shown;
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
 use easyllp::estimate::{AtThreshold, Calibration, Confusion, Intervals, LiftRow};
-use easyllp::{Bags, Classes, Estimate, Estimator, Link, Partition, Predictions};
+use easyllp::{Bags, Estimate, Estimator, Partition, Predictions, classes::Classes, loss::Link};
 use ndarray::Array2;
 use serde::Serialize;
 

@@ -28,7 +28,7 @@ pub(crate) fn listen() {
             eprintln!("\neasyllp: interrupted; showing what is done (once more ends it at once)");
             return;
         }
-        easyllp::abandon_unfinished_files();
+        easyllp::files::abandon_unfinished_files();
         eprintln!("\neasyllp: interrupted");
         std::process::exit(INTERRUPTED.into());
     });

@@ -31,7 +31,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     interrupt::listen();
-    if let Err(error) = easyllp::Vectors::chosen() {
+    if let Err(error) = easyllp::train::Vectors::chosen() {
         eprintln!("easyllp: {error}");
         return ExitCode::from(USAGE);
     }

@@ -1,6 +1,6 @@
 //! The method as it is given on the command line or in a file.
 
-use easyllp::{CountOrder, LabelPrior, MethodConfig};
+use easyllp::{MethodConfig, classes::CountOrder, correction::LabelPrior};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::str::FromStr;

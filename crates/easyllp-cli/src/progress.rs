@@ -2,7 +2,7 @@
 
 use crate::messages::{Verbosity, note, prints};
 use crate::output::thousands;
-use easyllp::Progress;
+use easyllp::train::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

@@ -5,7 +5,7 @@ use crate::config::ConfigFile;
 use crate::method::MethodSetting;
 use clap::Args;
 use easyllp::fit::{Penalty, ValidationMetric};
-use easyllp::{ImageShape, LossName, ModelSpec};
+use easyllp::{ModelSpec, loss::LossName, model::ImageShape};
 use serde::de::DeserializeOwned;
 use std::num::NonZeroUsize;
 

@@ -4,7 +4,12 @@ use assert_cmd::Command;
 use easyllp::method::About;
 use easyllp::table::reports::{KeyColumn, OnMismatch, ReportColumns, ReportNoise, join};
 use easyllp::table::{ReadAs, Source};
-use easyllp::{EasyLlp, Method, MethodConfig, Model, ModelFile, TargetRule, Targets};
+use easyllp::{
+    Method, MethodConfig, ModelFile,
+    correction::Targets,
+    method::{EasyLlp, TargetRule},
+    model::Model,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

@@ -14,7 +14,7 @@ pub use synthetic_ctr::{Clicks, clicks};
 use crate::error::{Error, Result};
 use easyllp::model::RowsForm;
 use easyllp::table::{Column, Encoder, EncoderOptions, Source, Table};
-use easyllp::{ImageShape, Rows, datasets};
+use easyllp::{Rows, datasets, model::ImageShape};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::experiment::{Experiment, Kind};
 use crate::runner::Outcome;
-use easyllp::write_whole;
+use easyllp::files::write_whole;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

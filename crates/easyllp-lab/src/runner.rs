@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::point::{Point, Summary, from_csv, to_csv};
-use easyllp::Journal;
+use easyllp::files::Journal;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

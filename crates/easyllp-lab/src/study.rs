@@ -7,7 +7,7 @@ use crate::page::{Shown, page};
 use crate::point::{from_csv, to_csv};
 use crate::record::{Made, Record};
 use crate::runner::{Outcome, Progress, kept, run};
-use easyllp::{Journal, write_whole};
+use easyllp::files::{Journal, write_whole};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,10 @@
 
 use crate::failure::failure;
 use crate::work::pooled;
-use easyllp::{BagWeights, Bags, Correction, LabelPrior, Noise, Partition, Targets, bagging};
+use easyllp::{
+    Bags, Noise, Partition, bagging,
+    correction::{BagWeights, Correction, LabelPrior, Targets},
+};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use crate::work::pooled;
 use easyllp::diagnose::{Feature, Randomness, equivalent_rows, prior_interval, randomness, uneven_features};
 use easyllp::estimate::Intervals;
 use easyllp::table::EncoderOptions;
-use easyllp::{Estimate, Estimator, Link, Predictions, Result, Scope};
+use easyllp::{Estimate, Estimator, Predictions, Result, estimate::Scope, loss::Link};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@ use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{
     Column, ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, HashedText, Kind, Table, Unfamiliar,
 };
-use easyllp::{Csr, Error, Rows};
+use easyllp::{Error, Rows, rows::Csr};
 use ndarray::{ArrayView1, ArrayView2};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};

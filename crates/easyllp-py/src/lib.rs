@@ -35,6 +35,6 @@ mod _easyllp {
     /// A wrong `EASYLLP_VECTORS` is a mistake in the environment, reported where it first matters.
     #[pymodule_init]
     fn check_environment(_: &Bound<'_, PyModule>) -> PyResult<()> {
-        easyllp::Vectors::chosen().map(drop).map_err(failure)
+        easyllp::train::Vectors::chosen().map(drop).map_err(failure)
     }
 }

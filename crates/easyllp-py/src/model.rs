@@ -9,7 +9,13 @@ use crate::work::{Line, pooled, without_lock};
 use easyllp::diagnose::randomness;
 use easyllp::fit::{FitEvent, StageOptimizer};
 use easyllp::table::EncoderOptions;
-use easyllp::{ClassKind, Classes, Error, ImageShape, Link, ModelFile, Progress, Scorer as _};
+use easyllp::{
+    Error, ModelFile,
+    classes::{ClassKind, Classes},
+    loss::Link,
+    model::{ImageShape, Scorer as _},
+    train::Progress,
+};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -112,7 +118,7 @@ impl Model {
     fn to_onnx<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyBytes>> {
         let written = py.detach(|| {
             let onnx = self.0.to_onnx()?;
-            path.map_or(Ok(()), |path| easyllp::write_whole(&path, &onnx))?;
+            path.map_or(Ok(()), |path| easyllp::files::write_whole(&path, &onnx))?;
             Ok(onnx)
         });
         let onnx = written.map_err(failure)?;
@@ -152,7 +158,7 @@ impl Model {
         let lent = features.lent();
         let found =
             pooled(py, || Ok(self.0.training_bags.overlap(&lent.rows(&self.0.encoder)?.hashes(), &bags)))?;
-        Ok(found.map(easyllp::Overlap::words))
+        Ok(found.map(easyllp::training_bags::Overlap::words))
     }
 
     #[getter]

@@ -2,7 +2,7 @@
 //! that a phone can read and a printer can print.
 //!
 //! ```
-//! use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+//! use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
 //! use easyllp_report::{Figure, Page};
 //! use ndarray::Array2;
 //!

@@ -14,8 +14,13 @@ use easyllp::model::{BurnModel, BurnScores};
 use easyllp::table::{Encoder, EncoderOptions};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, EasyLlp, Estimate, Estimator, LossName, Model, Optimizer, Predictions, Result, Scorer,
-    Trainer, bagging, datasets, metrics,
+    Bags, Estimate, Estimator, Predictions, Result, bagging, datasets,
+    loss::LossName,
+    method::EasyLlp,
+    metrics,
+    model::{Model, Scorer},
+    optim::Adam,
+    train::{Optimizer, Trainer},
 };
 
 /// Blocks of x + W₂ gelu(W₁ norm(x)), between a way in and a way out.

@@ -7,7 +7,10 @@
 use easyllp::fit::OptimizerConfig;
 use easyllp::loss::Convexity;
 use easyllp::table::{Encoder, EncoderOptions};
-use easyllp::{Bags, FitConfig, Link, Loss, Result, TrainingLoss, bagging, datasets};
+use easyllp::{
+    Bags, FitConfig, Result, bagging, datasets,
+    loss::{Link, Loss, TrainingLoss},
+};
 use std::num::NonZeroUsize;
 
 /// ℓ(f, 1) = (1 − σ(f))² and ℓ(f, 0) = σ(f)², for two classes.

@@ -9,7 +9,8 @@ use easyllp::method::{CountLikelihood, EasyLlp};
 use easyllp::table::{Encoder, EncoderOptions};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, FitConfig, Method, Optimizer, Predictions, Result, Session, bagging, datasets, metrics,
+    Bags, FitConfig, Method, Predictions, Result, Session, bagging, datasets, metrics, optim::Adam,
+    train::Optimizer,
 };
 
 struct WarmStart;

@@ -6,7 +6,7 @@
 
 use easyllp::fit::{OptimizerConfig, Penalty};
 use easyllp::model::{Block, Gradient, Parameters, Pass, Updates};
-use easyllp::{Bags, Error, FitConfig, Model, Result, RowBatch, Rows, bagging};
+use easyllp::{Bags, Error, FitConfig, Result, Rows, bagging, model::Model, rows::RowBatch};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use std::num::NonZeroUsize;
 

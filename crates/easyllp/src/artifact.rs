@@ -54,7 +54,15 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
-/// use easyllp::{AnyModel, Classes, LabelPrior, LinearModel, Link, ModelFile, ModelSpec, TrainingBags};
+/// use easyllp::{
+///     ModelFile,
+///     ModelSpec,
+///     classes::Classes,
+///     correction::LabelPrior,
+///     loss::Link,
+///     model::{AnyModel, LinearModel},
+///     training_bags::TrainingBags,
+/// };
 ///
 /// let table = Table::new(vec![("age".into(), Column::Numeric(vec![20.0, 40.0]))])?;
 /// let encoder = Encoder::fit(&table, EncoderOptions::default())?;

@@ -1,4 +1,4 @@
-//! BAG: ways to make bags of rows, and to split bags.
+//! Make bags of rows, and split bags into training and validation bags.
 //!
 //! Everything here is reproducible from a seed, and deals in row indices only.
 

@@ -17,7 +17,7 @@ pub(crate) const NO_BAG: u32 = u32::MAX;
 /// Beyond this, counts and noise are mistakes, and sums of them would lose the unit.
 const LARGEST_COUNT: f64 = 1e12;
 
-/// Row indices dealt into bags: no bag is empty, no row is in two; a row may be in none.
+/// Which rows are in which bag: no bag is empty, no row is in two; a row may be in none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// Row indices, bag after bag.
@@ -115,7 +115,7 @@ impl Partition {
     }
 }
 
-/// Zero-mean noise that the provider of the counts says it added to each of them; one scale a bag.
+/// Noise of mean zero that a provider says it added to counts, for example for differential privacy.
 ///
 /// With noise a count may be negative, exceed the bag's size or be no whole number. A provider that clips noisy
 /// counts at zero adds noise whose mean is *not* zero, and what is learnt from such counts is biased.
@@ -172,7 +172,7 @@ impl Noise {
     }
 }
 
-/// A partition of rows and the class counts that each part reports.
+/// Bags of rows and their class counts: a [`Partition`], and what each bag reports.
 ///
 /// ```
 /// use easyllp::{Bags, Noise, Partition};

@@ -1,4 +1,4 @@
-//! Classes: their names and order, labels, and the columns in which scores and targets of classes stand.
+//! Class names, their order, labels, and the columns of scores and targets that belong to classes.
 //!
 //! A task of two classes has one column, of class 1; a task of C > 2 classes has C. Classes have one order everywhere:
 //! sorted, as scikit-learn has them. Only a class that a report counts alone comes after all other rows.
@@ -87,7 +87,7 @@ impl ClassKind {
 /// The classes of a task, by name, in the order of everything that has a column for each.
 ///
 /// ```
-/// use easyllp::{ClassKind, Classes};
+/// use easyllp::classes::{ClassKind, Classes};
 ///
 /// let (classes, order) = Classes::sorted(&["none", "few", "many"])?;
 /// assert_eq!(classes.names(), ["few", "many", "none"]);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-/// The settings of a fit. Unset fields have their defaults, and [`check`](Self::check) refuses what does not go together.
+/// The settings of a fit: method, model, loss, optimizer, validation. Unset fields have their defaults, and [`check`](Self::check) refuses what does not go together.
 ///
 /// ```
 /// use easyllp::FitConfig;

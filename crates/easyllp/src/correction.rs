@@ -1,4 +1,4 @@
-//! CORRECT: the class counts of a bag, turned into one target per row.
+//! Row targets from bag counts: unbiased for the class probabilities.
 //!
 //! A row of bag `i` gets, for each class `c`,
 //!
@@ -37,12 +37,12 @@
 mod shares;
 mod words;
 
+pub use crate::prior::LabelPrior;
 pub(crate) use shares::inside;
 
 use crate::bags::{Bags, NO_BAG};
 use crate::classes::{check_labels, columns, n_columns};
 use crate::error::{Error, Result, check_length};
-use crate::prior::LabelPrior;
 use crate::seed::{Stream, stream};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rand::RngExt;
@@ -71,7 +71,7 @@ pub enum BagWeights {
 /// The form in which bags become targets; see the [module](self) for the formulas.
 ///
 /// ```
-/// use easyllp::{BagWeights, Bags, Correction, LabelPrior, Noise, Partition};
+/// use easyllp::{Bags, Noise, Partition, correction::{BagWeights, Correction, LabelPrior}};
 ///
 /// let partition = Partition::new(6, [[0, 1, 2], [3, 4, 5]])?;
 /// let bags = Bags::binary(partition, &[2.0, 0.0], Noise::None)?;

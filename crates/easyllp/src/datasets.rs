@@ -1,4 +1,4 @@
-//! READ: two small public data sets inside the library, with row labels, to play and to test with.
+//! Two small public data sets with row labels, embedded in the library.
 //!
 //! Both come from the UCI Machine Learning Repository under CC BY 4.0; `data/README.md` names their authors. The files
 //! are the official ones, compressed.

@@ -1,4 +1,4 @@
-//! EVALUATE: are these bags groups of rows put together regardless of their labels?
+//! Check bags before and after training: do they look random, and what do they tell?
 //!
 //! Everything else here takes that for granted, and most aggregates of the real world are made otherwise: by campaign,
 //! by region, by ward. Rows of one such bag are alike, so the bags' proportions differ by more than chance allows. For

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// The library's result type.
+/// A result whose error is the library's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why the library refuses an input.

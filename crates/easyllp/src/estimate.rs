@@ -1,4 +1,4 @@
-//! EVALUATE: anything about rows, from bags alone, with its interval.
+//! Row-level metrics from bag counts, with confidence intervals.
 //!
 //! Bags must be ones that the model was **not** trained on, and groups of rows that were put together regardless of
 //! their labels. N rows in n bags of sizes k_i, counts k_i α_ic, and a function g(row, class), whose sum over a bag is
@@ -101,7 +101,7 @@ pub enum Metric {
     Auc,
 }
 
-/// An estimate with its standard error and interval.
+/// An estimated metric with its standard error and confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The estimate as it is: on few bags it may leave its natural range.
@@ -165,10 +165,10 @@ impl Estimate {
     }
 }
 
-/// Estimates from the bags it is given; intervals of level 0.95 for the population, unless told otherwise.
+/// Estimates metrics of rows from bag counts. By default intervals have level 0.95 and are for the population.
 ///
 /// ```
-/// use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+/// use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
 /// use ndarray::Array2;
 ///
 /// // 2000 rows whose score is right in four cases of five; bags of 10 know the labels' counts only.
@@ -301,7 +301,7 @@ impl<'b> Estimator<'b> {
     ///
     /// ```
     /// use easyllp::estimate::Metric;
-    /// use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+    /// use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
     /// use ndarray::Array2;
     ///
     /// let labels: Vec<u32> = (0..3000).map(|row| row % 2).collect();

@@ -1,4 +1,4 @@
-//! From rows, bags and a [`FitConfig`] to a [`Fitted`] model.
+//! Fit a model: from rows, bags and a [`FitConfig`] to a [`Fitted`] model.
 //!
 //! A share of the bags is held out as validation bags, which choose the penalty, the number of epochs and the best stage of a method.
 //! The method is then replayed on all bags. The command line, TOML files, Python and model files share this schema, so that the

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// A folder of records, each under a key that says what it is the result of.
 ///
 /// ```
-/// use easyllp::Journal;
+/// use easyllp::files::Journal;
 ///
 /// let folder = std::env::temp_dir().join(format!("easyllp-journal-{}", std::process::id()));
 /// let journal = Journal::open(&folder)?;

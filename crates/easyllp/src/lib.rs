@@ -52,7 +52,7 @@
 //! # Ok::<(), easyllp::Error>(())
 //! ```
 
-mod classes;
+pub mod classes;
 mod error;
 #[cfg(test)]
 mod rounding;
@@ -61,7 +61,7 @@ mod seed;
 // READ
 #[cfg(feature = "datasets")]
 pub mod datasets;
-mod rows;
+pub mod rows;
 pub mod table;
 
 // BAG
@@ -78,7 +78,7 @@ mod kernel;
 pub mod loss;
 pub mod model;
 mod number;
-mod optim;
+pub mod optim;
 pub mod train;
 
 // EVALUATE
@@ -98,30 +98,24 @@ mod artifact;
 mod atomic;
 mod journal;
 mod onnx;
-mod training_bags;
+pub mod training_bags;
+
+/// Files that appear whole or not at all, and a journal of finished work.
+pub mod files {
+    pub use crate::atomic::{abandon_unfinished_files, write_whole};
+    pub use crate::journal::Journal;
+}
 
 pub use artifact::ModelFile;
-pub use atomic::{abandon_unfinished_files, write_whole};
 pub use bags::{Bags, Noise, Partition};
-pub use classes::{ClassKind, Classes, CountOrder, n_classes, n_columns};
-pub use correction::{BagWeights, Correction, Targets};
 pub use error::{Error, Result};
-pub use estimate::{Estimate, Estimator, Scope};
+pub use estimate::{Estimate, Estimator};
 pub use fit::{FitConfig, Fitted};
-pub use journal::Journal;
-pub use kernel::Vectors;
-pub use loss::{Link, Loss, LossName, TrainingLoss};
-pub use method::{EasyLlp, MethodConfig, TargetRule};
-pub use model::{
-    AnyModel, Cnn, EmbeddingNet, ImageShape, LinearColumns, LinearModel, Mlp, Model, ModelSpec, Scorer,
-};
-pub use optim::{Adam, Lbfgs, Sgd, sgd};
+pub use method::MethodConfig;
+pub use model::ModelSpec;
 pub use predictions::Predictions;
-pub use prior::LabelPrior;
-pub use rows::{Csr, DenseRows, RowBatch, RowBuffer, Rows};
+pub use rows::Rows;
 pub use session::{Method, Session};
-pub use train::{ColumnsLog, EarlyStopping, Optimizer, Progress, Stop, TrainLog, Trainer};
-pub use training_bags::{Overlap, TrainingBags};
 
 /// The README's example is run with the documentation's.
 #[cfg(doctest)]

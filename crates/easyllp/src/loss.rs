@@ -153,7 +153,7 @@ fn corrected_rows(
 /// The losses that can be named.
 ///
 /// ```
-/// use easyllp::LossName;
+/// use easyllp::loss::LossName;
 ///
 /// let name: LossName = "logistic".parse()?;
 /// assert_eq!(name, LossName::Logistic);

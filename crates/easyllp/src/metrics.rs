@@ -1,4 +1,4 @@
-//! EVALUATE: how good predictions are against true row labels, where a caller has them.
+//! Metrics from row labels, where a caller has them.
 
 use crate::classes::check_labels;
 use crate::error::{Error, Result, check_length};

@@ -46,7 +46,7 @@ impl ModelFile {
     /// | `scores` | `float[rows, 1]` for two classes (of the second), else `float[rows, classes]` |
     ///
     /// Its metadata say what the model is, and `classes` in JSON: the names in the order of the columns of `probabilities`,
-    /// which is that of [`Classes`](crate::Classes) and of Python's `predict_proba`. Probabilities are ours but for rounding. Numbers that are
+    /// which is that of [`Classes`](crate::classes::Classes) and of Python's `predict_proba`. Probabilities are ours but for rounding. Numbers that are
     /// infinite are refused by [`Encoder::encode`](crate::table::Encoder::encode), and not by an ONNX graph, which makes
     /// of them what it can.
     ///
@@ -70,7 +70,7 @@ impl ModelFile {
     /// let file = FitConfig::default().fitting(&rows, &bags).encoder(encoder).run()?.into_file()?;
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let path = folder.path().join("model.onnx");
-    /// easyllp::write_whole(&path, &file.to_onnx()?)?;
+    /// easyllp::files::write_whole(&path, &file.to_onnx()?)?;
     /// # assert!(std::fs::metadata(&path).unwrap().len() > 500);
     /// # Ok::<(), easyllp::Error>(())
     /// ```

@@ -6,7 +6,7 @@ use crate::error::{Error, Result, check_length};
 use crate::loss::Link;
 use ndarray::ArrayView2;
 
-/// Scores of all rows of a table, in row order, and what they mean.
+/// Scores of all rows, in row order, with the link that turns them into probabilities.
 #[derive(Debug, Clone, Copy)]
 pub struct Predictions<'s> {
     scores: ArrayView2<'s, f32>,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The probability p of each class, on the simplex by construction.
 ///
 /// ```
-/// use easyllp::LabelPrior;
+/// use easyllp::correction::LabelPrior;
 ///
 /// let prior = LabelPrior::binary(0.1)?;
 /// assert_eq!(prior.classes(), [0.9, 0.1]);

@@ -1,4 +1,4 @@
-//! READ: the features of N rows, in the caller's order.
+//! Features of rows, dense, categorical or sparse, in the caller's order.
 //!
 //! Nothing here knows of bags or labels, and nothing downstream copies rows to bag them: bags hold row indices.
 
@@ -52,7 +52,7 @@ enum Numbers<'a> {
 /// Rows whose numeric features are dense, borrowed from [`Rows`] that are not sparse: what most models and methods ask for.
 ///
 /// ```
-/// use easyllp::{Csr, Rows};
+/// use easyllp::{Rows, rows::Csr};
 ///
 /// let sparse = Rows::sparse(Csr::new(9, vec![0, 1], vec![3], vec![0.5])?);
 /// let refused = sparse.dense_only("my model").unwrap_err();

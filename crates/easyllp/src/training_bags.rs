@@ -1,4 +1,4 @@
-//! REPORT: which bags a model was trained on, as far as a model file of bounded size can tell.
+//! Which bags a model was trained on, as far as a model file of bounded size can tell.
 //!
 //! Estimates on training bags flatter: a model that can remember has fitted exactly their counts. So a model file keeps
 //! hashes of its training bags, and whoever evaluates it asks whether the bags at hand are among them.
@@ -79,7 +79,7 @@ impl TrainingBags {
     /// Whether there are training bags among these, more than chance explains; or among their rows, each taken for a bag.
     ///
     /// ```
-    /// use easyllp::{Bags, Partition, Noise, Rows, TrainingBags};
+    /// use easyllp::{Bags, Noise, Partition, Rows, training_bags::TrainingBags};
     /// use ndarray::Array2;
     ///
     /// let rows = Rows::dense(Array2::from_shape_fn((40, 1), |(row, _)| row as f32))?;

@@ -8,7 +8,11 @@ use easyllp::method::Supervised;
 use easyllp::model::{Activation, Hidden};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, Lbfgs, LinearModel, LossName, Mlp, Model, Optimizer, Progress, Rows, Trainer,
+    Rows,
+    loss::LossName,
+    model::{Cnn, EmbeddingNet, LinearModel, Mlp, Model},
+    optim::{Adam, Lbfgs},
+    train::{Optimizer, Progress, Trainer},
 };
 use ndarray::Array2;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -14,8 +14,14 @@ use easyllp::bagging::{self, Sizes};
 use easyllp::model::{Block, BurnModel, BurnScores, Hidden, Pass, Updates};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, EasyLlp, Error, LossName, Mlp, Model, Optimizer, RowBatch, Rows, Scorer, TrainLog, Trainer,
-    n_columns,
+    Bags, Error, Rows,
+    classes::n_columns,
+    loss::LossName,
+    method::EasyLlp,
+    model::{Mlp, Model, Scorer},
+    optim::Adam,
+    rows::RowBatch,
+    train::{Optimizer, TrainLog, Trainer},
 };
 use ndarray::Array2;
 

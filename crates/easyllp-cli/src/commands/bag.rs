@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 use clap::{Args, ValueEnum};
 use easyllp::table::reports::{NoiseScale, ReportNoise};
 use easyllp::table::{Groups, Labels, Source, TableWriter, labels};
-use easyllp::{Bags, Classes, Noise, Partition, bagging};
+use easyllp::{Bags, Noise, Partition, bagging, classes::Classes};
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -10,8 +10,13 @@ use easyllp::method::{Naive, Supervised};
 use easyllp::table::{Encoder, EncoderOptions};
 use easyllp::train::Aim;
 use easyllp::{
-    Bags, EasyLlp, Estimator, Lbfgs, LinearModel, LossName, Optimizer, Predictions, Rows, Scorer, TargetRule,
-    Trainer, bagging, datasets, metrics,
+    Bags, Estimator, Predictions, Rows, bagging, datasets,
+    loss::LossName,
+    method::{EasyLlp, TargetRule},
+    metrics,
+    model::{LinearModel, Scorer},
+    optim::Lbfgs,
+    train::{Optimizer, Trainer},
 };
 use report::{Course, Figure, ModelReport, PartSize, Report, TrainedOn};
 use serde::Serialize;

@@ -18,7 +18,10 @@ use easyllp::diagnose::{Randomness, randomness};
 use easyllp::estimate::{Confusion, Intervals, Metric};
 use easyllp::table::reports::Joined;
 use easyllp::table::{Source, Table, labels_of};
-use easyllp::{Bags, Classes, Error, Estimate, Estimator, Link, ModelFile, Predictions, Rows, Scorer};
+use easyllp::{
+    Bags, Error, Estimate, Estimator, ModelFile, Predictions, Rows, classes::Classes, loss::Link,
+    model::Scorer,
+};
 use easyllp_report::{BagShare, Page};
 use ndarray::Array2;
 use serde::Serialize;
@@ -236,7 +239,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     };
     if let Some(path) = &args.report {
         let page = page(&found, &args.model, &file.classes, &predictions, link, bags)?;
-        easyllp::write_whole(path, page.html().as_bytes())?;
+        easyllp::files::write_whole(path, page.html().as_bytes())?;
         note(format!("report written to {}", path.display()));
     }
     if args.json {

@@ -4,7 +4,7 @@ use crate::messages::note;
 use anyhow::Result;
 use clap::Args;
 use easyllp::table::ColumnEncoding;
-use easyllp::{ModelFile, write_whole};
+use easyllp::{ModelFile, files::write_whole};
 use std::path::PathBuf;
 
 /// Write a model as ONNX, for other programs and languages to run.

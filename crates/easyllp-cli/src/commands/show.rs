@@ -4,7 +4,10 @@ use crate::output::{print, print_json, thousands};
 use anyhow::Result;
 use clap::Args;
 use easyllp::table::{ColumnEncoder, ColumnEncoding};
-use easyllp::{FitConfig, LinearModel, Model, ModelFile, ModelSpec};
+use easyllp::{
+    FitConfig, ModelFile, ModelSpec,
+    model::{LinearModel, Model},
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

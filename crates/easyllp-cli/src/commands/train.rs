@@ -16,7 +16,11 @@ use clap::Args;
 use easyllp::diagnose::{Randomness, Verdict, randomness};
 use easyllp::fit::{FitEvent, StageOptimizer};
 use easyllp::table::{Column, Encoder};
-use easyllp::{Bags, Classes, CountOrder, FitConfig, Fitted, ImageShape, ModelSpec};
+use easyllp::{
+    Bags, FitConfig, Fitted, ModelSpec,
+    classes::{Classes, CountOrder},
+    model::ImageShape,
+};
 use report::Report;
 use std::fmt::Write;
 use std::num::NonZeroUsize;

@@ -16,7 +16,7 @@ use clap::Args;
 use easyllp::diagnose::{Verdict, randomness};
 use easyllp::model::RowsForm;
 use easyllp::table::Encoder;
-use easyllp::{Bags, ImageShape, Journal, LossName, ModelSpec, Rows, bagging};
+use easyllp::{Bags, ModelSpec, Rows, bagging, files::Journal, loss::LossName, model::ImageShape};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     let scored = args.run_trials(trials, &rows, &bags, form, file.seed)?;
     let board = Board::ranked(scored, &bags)?;
     let best = board.best();
-    easyllp::write_whole(&args.out, args.best_settings(&file, best)?.as_bytes())?;
+    easyllp::files::write_whole(&args.out, args.best_settings(&file, best)?.as_bytes())?;
     if args.json {
         print_json(&board)?;
     } else {

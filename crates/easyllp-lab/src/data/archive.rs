@@ -76,7 +76,7 @@ fn unpack_within(
             return Err(bad(format!("the SHA-256 of {path} is {found} instead of {expected}")));
         }
         let path = folder.join(name);
-        easyllp::write_whole(&path, &bytes)?;
+        easyllp::files::write_whole(&path, &bytes)?;
     }
     match missing.first() {
         Some((path, _, _)) => Err(bad(format!("it has no {path}"))),

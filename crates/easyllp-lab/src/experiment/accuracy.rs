@@ -17,7 +17,13 @@ use crate::runner::{Cell, Tell};
 use by_bag::ByBag;
 use easyllp::bagging::{self, Sizes};
 use easyllp::session::{Method, Supports};
-use easyllp::{Adam, Bags, Link, ModelSpec, Optimizer, Partition, Predictions, Progress, Trainer, metrics};
+use easyllp::{
+    Bags, ModelSpec, Partition, Predictions,
+    loss::Link,
+    metrics,
+    optim::Adam,
+    train::{Optimizer, Progress, Trainer},
+};
 use ndarray::{Array1, ArrayView2};
 use pass::Pass;
 use rand::{RngExt, SeedableRng};

@@ -8,7 +8,12 @@ use crate::runner::Cell;
 use easyllp::method::Draw;
 use easyllp::train::Aim;
 use easyllp::{
-    BagWeights, Correction, EasyLlp, LabelPrior, Lbfgs, LinearModel, LossName, Optimizer, Trainer,
+    correction::{BagWeights, Correction, LabelPrior},
+    loss::LossName,
+    method::EasyLlp,
+    model::LinearModel,
+    optim::Lbfgs,
+    train::{Optimizer, Trainer},
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

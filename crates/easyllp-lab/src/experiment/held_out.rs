@@ -1,6 +1,6 @@
 //! Bags that no training sees, with their rows apart from all others: what judges a round.
 
-use easyllp::{Bags, Estimator, Link, Predictions};
+use easyllp::{Bags, Estimator, Predictions, loss::Link};
 use ndarray::ArrayView2;
 
 /// Bags over rows that are counted anew.

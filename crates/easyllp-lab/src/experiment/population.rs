@@ -2,7 +2,7 @@
 //! optimum of the squared loss is linear; with the constant that the intercept weighs, rows have d = 8 uncorrelated coordinates.
 
 use crate::error::Result;
-use easyllp::{Bags, LinearModel, Noise, Partition, Rows};
+use easyllp::{Bags, Noise, Partition, Rows, model::LinearModel};
 use ndarray::Array2;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

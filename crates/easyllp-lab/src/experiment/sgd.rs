@@ -5,9 +5,9 @@ use super::{check_all, check_sizes_and_bags, seed_of};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
-use easyllp::sgd::{Domain, Labels, Steps};
+use easyllp::optim::sgd::{Domain, Labels, Steps};
 use easyllp::train::OnePass;
-use easyllp::{LabelPrior, LinearModel, LossName};
+use easyllp::{correction::LabelPrior, loss::LossName, model::LinearModel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -126,8 +126,13 @@ fn one_pass(labels: Labels, size: usize, n_bags: usize, rng: &mut ChaCha8Rng) ->
     let (rows, bags) = population::draw(size, n_bags, rng)?;
     let steps = if labels == Labels::Soft { Steps::OverSoft } else { Steps::OverSurrogate };
     // The paper's steps are for ½(f − y)². Our squared loss is (f − y)², whose gradient is twice as long: half the step is the same.
-    let settings =
-        easyllp::Sgd { labels, steps, scale: 0.5, domain: Domain::Ball(RADIUS), ..easyllp::Sgd::default() };
+    let settings = easyllp::optim::Sgd {
+        labels,
+        steps,
+        scale: 0.5,
+        domain: Domain::Ball(RADIUS),
+        ..easyllp::optim::Sgd::default()
+    };
     let mut model = LinearModel::for_rows(&rows, 2)?;
     let one_pass = OnePass { settings, seed: rng.random(), prior: LabelPrior::binary(P)? };
     let mut watch = |_| ControlFlow::Continue(());

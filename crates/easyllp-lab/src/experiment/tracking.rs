@@ -12,8 +12,13 @@ use easyllp::bagging::{self, Sizes};
 use easyllp::fit::FitEvent;
 use easyllp::train::EarlyStopping;
 use easyllp::{
-    Adam, BagWeights, Bags, Correction, LabelPrior, LossName, ModelSpec, Optimizer, Predictions, Progress,
-    Scorer, Session, metrics,
+    Bags, ModelSpec, Predictions, Session,
+    correction::{BagWeights, Correction, LabelPrior},
+    loss::LossName,
+    metrics,
+    model::Scorer,
+    optim::Adam,
+    train::{Optimizer, Progress},
 };
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;

@@ -8,7 +8,10 @@ use super::{check_all, seed_of};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::Cell;
-use easyllp::{BagWeights, Bags, Correction, LabelPrior, Noise, Partition};
+use easyllp::{
+    Bags, Noise, Partition,
+    correction::{BagWeights, Correction, LabelPrior},
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -116,7 +119,7 @@ fn estimates_of_sample(size: usize, share: f64, rng: &mut ChaCha8Rng) -> Result<
     let bags = Bags::binary(Partition::from_bag_of_row(&bag_of_row, n_bags)?, &positives, Noise::None)?;
     let paper = Correction::Paper(LabelPrior::binary(share)?);
     // g(x, y) is y where x ≤ p, and 0 elsewhere: the corrected g is the target there, and 0 elsewhere.
-    let corrected = |targets: easyllp::Targets| -> Vec<f64> {
+    let corrected = |targets: easyllp::correction::Targets| -> Vec<f64> {
         targets
             .values()
             .iter()

@@ -24,7 +24,7 @@ fn model_file(columns: Vec<(String, Column)>, n_classes: usize) -> ModelFile {
         classes: Classes::sorted(&(0..n_classes).map(|class| format!("☃ \"{class}\"")).collect::<Vec<_>>())
             .unwrap()
             .0,
-        loss: crate::LossName::cross_entropy(n_classes).as_str().into(),
+        loss: crate::loss::LossName::cross_entropy(n_classes).as_str().into(),
         link: Link::Logit,
         config: None,
         method: "easyllp".into(),

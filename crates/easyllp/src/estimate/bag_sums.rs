@@ -16,7 +16,7 @@ use ndarray::{Array1, Array2};
 ///
 /// ```
 /// use easyllp::estimate::BagSums;
-/// use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+/// use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
 /// use ndarray::Array2;
 ///
 /// let labels: Vec<u32> = (0..400).map(|row| row % 2).collect();

@@ -13,7 +13,7 @@ impl Estimator<'_> {
     /// The chance that a row of class 1 is scored above a row of class 0, half of ties counted. For two classes.
     ///
     /// ```
-    /// use easyllp::{Bags, Estimator, Link, Predictions, bagging};
+    /// use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
     /// use ndarray::Array2;
     ///
     /// // Scores 0 to 9; a row is positive if its score is above 4, but for one in five.

@@ -218,13 +218,22 @@ impl Method for TwoStages {
 
     fn run(&self, session: &mut Session) -> Result<()> {
         let (bags, loss) = (session.bags(), session.loss());
-        let adam =
-            |epochs| Optimizer::Adam(crate::Adam { epochs, learning_rate: 0.01, ..crate::Adam::default() });
+        let adam = |epochs| {
+            Optimizer::Adam(crate::optim::Adam {
+                epochs,
+                learning_rate: 0.01,
+                ..crate::optim::Adam::default()
+            })
+        };
         session.train("easyllp", Aim::Targets(&mut EasyLlp::new(bags), loss))?;
         if self.is_worse_last {
             // Steps far too large.
-            let far =
-                crate::Adam { epochs: 2, learning_rate: 50.0, average: false, ..crate::Adam::default() };
+            let far = crate::optim::Adam {
+                epochs: 2,
+                learning_rate: 50.0,
+                average: false,
+                ..crate::optim::Adam::default()
+            };
             return session.train_with(
                 "count-likelihood",
                 Aim::Bags(&mut CountLikelihood::new(bags)),

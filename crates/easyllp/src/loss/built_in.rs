@@ -1,7 +1,6 @@
 //! The losses that the library comes with.
 
-use super::{Convexity, Link, Loss, TrainingLoss, log_sum_exp, sigmoid, softplus};
-use crate::error::Result;
+use super::{Convexity, Link, Loss, LossName, TrainingLoss, corrected_rows, log_sum_exp, sigmoid, softplus};
 use crate::kernel::{logistic_columns, logistic_losses, logistic_scores};
 use ndarray::{ArrayView2, ArrayViewMut2};
 

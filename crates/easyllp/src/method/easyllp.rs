@@ -41,7 +41,7 @@ pub enum Draw {
 /// ```
 /// use easyllp::method::EasyLlp;
 /// use easyllp::train::{Aim, Trainer};
-/// use easyllp::{Bags, LinearModel, LossName, Noise, Partition, Rows};
+/// use easyllp::{Bags, Noise, Partition, Rows, loss::LossName, model::LinearModel};
 /// use ndarray::array;
 ///
 /// // Positives have a large feature; only the counts of the three bags are known.

@@ -156,7 +156,8 @@ mod tests {
         let partition = Partition::new(7, [vec![0, 1, 2], vec![3], vec![4, 5, 6]]).unwrap();
         let bags = Bags::from_labels(partition, &labels, 2).unwrap();
         let loss = LossName::Squared.training().unwrap();
-        for correction in [Correction::default(), Correction::Paper(crate::LabelPrior::binary(0.4).unwrap())]
+        for correction in
+            [Correction::default(), Correction::Paper(crate::correction::LabelPrior::binary(0.4).unwrap())]
         {
             let targets = correction.soft(&bags).unwrap();
             let mut objective = EasyLlpByBag::new(&bags, &correction, loss).unwrap();

@@ -1,5 +1,7 @@
-//! TRAIN: LLP methods, one per file: its parameters, the procedure that trains a model, and the targets or the loss of bags that it
-//! trains towards. A method knows bags and labels; it knows nothing of models or optimizers.
+//! Training methods, one per file.
+//!
+//! Each file holds a method's parameters, the procedure that trains a model, and the row targets or the bag loss that it trains
+//! towards. A method knows bags and labels; it knows nothing of models or optimizers.
 //!
 //! k: rows in a bag, C: classes.
 //!

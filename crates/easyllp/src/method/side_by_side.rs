@@ -104,7 +104,13 @@ mod tests {
     };
     use crate::model::Scorer;
     use crate::train::Aim;
-    use crate::{Adam, Correction, LinearModel, Optimizer, Rows, Trainer};
+    use crate::{
+        Rows,
+        correction::Correction,
+        model::LinearModel,
+        optim::Adam,
+        train::{Optimizer, Trainer},
+    };
     use ndarray::Array2;
     use std::ops::ControlFlow;
 

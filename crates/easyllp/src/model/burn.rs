@@ -37,7 +37,7 @@ pub trait BurnScores: Module + Sync {
 /// use burn::module::Module;
 /// use burn::nn::{Linear, LinearConfig};
 /// use burn::tensor::{Device, Int, Tensor, activation::silu};
-/// use easyllp::{Model, Rows, Scorer, model::{BurnModel, BurnScores}};
+/// use easyllp::{Rows, model::{BurnModel, BurnScores, Model, Scorer}};
 ///
 /// #[derive(Module, Debug)]
 /// struct Net {

@@ -24,7 +24,7 @@ use rand::RngExt;
 /// layers.
 ///
 /// ```
-/// use easyllp::{Cnn, Rows, Scorer};
+/// use easyllp::{Rows, model::{Cnn, Scorer}};
 /// use ndarray::Array2;
 ///
 /// let images = Array2::from_shape_fn((3, 64), |(row, pixel)| ((row + pixel) % 5) as f32);

@@ -36,7 +36,7 @@ pub struct Embedding<'s> {
 ///
 /// ```
 /// use easyllp::model::Hidden;
-/// use easyllp::{EmbeddingNet, Rows, Scorer};
+/// use easyllp::{Rows, model::{EmbeddingNet, Scorer}};
 /// use ndarray::array;
 ///
 /// let rows = Rows::new(array![[1.0_f32], [0.5]], array![[0, 2], [1, 0]], vec![2, 3])?;

@@ -19,7 +19,7 @@ pub(crate) const CATEGORIES: usize = 2;
 /// Scores that are linear in the dense features, with one weight a category.
 ///
 /// ```
-/// use easyllp::{LinearModel, Model, Rows, Scorer};
+/// use easyllp::{Rows, model::{LinearModel, Model, Scorer}};
 /// use ndarray::array;
 ///
 /// let rows = Rows::dense(array![[1.0_f32, 2.0], [0.0, 1.0]])?;

@@ -12,7 +12,7 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 ///
 /// ```
 /// use easyllp::model::Hidden;
-/// use easyllp::{Mlp, Rows, Scorer};
+/// use easyllp::{Rows, model::{Mlp, Scorer}};
 /// use ndarray::array;
 ///
 /// let rows = Rows::dense(array![[1.0_f32, 2.0], [0.0, 1.0]])?;

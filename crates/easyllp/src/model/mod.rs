@@ -1,4 +1,6 @@
-//! TRAIN: models, which score rows ([`Scorer`]) and take back derivatives ([`Model`]). A model knows nothing of bags, targets or methods.
+//! Linear models and neural networks.
+//!
+//! A model scores rows ([`Scorer`]) and takes back derivatives ([`Model`]). It knows nothing of bags, targets or methods.
 
 #[cfg(feature = "burn")]
 mod burn;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A model by name, not yet made for any rows.
+/// A model's architecture in words, such as `linear`, `mlp:64,32` or `cnn:mnist`.
 ///
 /// - `linear`;
 /// - `mlp:256,128`: fully connected layers of these widths;

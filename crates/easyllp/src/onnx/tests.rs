@@ -2,7 +2,7 @@
 //! with one, in python/tests/test_onnx.py.
 
 use super::*;
-use crate::Classes;
+use crate::classes::Classes;
 use crate::loss::LossName;
 use crate::model::{Activation, AnyModel, Hidden, ImageShape, LinearModel, Mlp, ModelSpec, RowsForm};
 use crate::prior::LabelPrior;
@@ -125,13 +125,13 @@ fn model_file(columns: &[&str], model: &str, n_classes: usize) -> ModelFile {
         encoder,
         classes: Classes::sorted(&["a", "b", "c"][..n_classes]).unwrap().0,
         loss: LossName::cross_entropy(n_classes).as_str().into(),
-        link: crate::Link::Logit,
+        link: crate::loss::Link::Logit,
         config: None,
         method: "easyllp".into(),
         prior: LabelPrior::known(vec![1.0 / n_classes as f64; n_classes]).unwrap(),
         settings: [].into(),
         fingerprint: "00c0ffee".into(),
-        training_bags: crate::TrainingBags::default(),
+        training_bags: crate::training_bags::TrainingBags::default(),
         model: name.build(form, n_classes, 1).unwrap(),
         name,
         image,

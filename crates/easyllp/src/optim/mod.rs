@@ -1,5 +1,6 @@
-//! TRAIN: optimisers, which know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function, SGD on a
-//! vector.
+//! Optimizers: Adam, L-BFGS and one-pass SGD.
+//!
+//! They know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function, SGD on a vector.
 
 mod adam;
 mod dense;

@@ -15,7 +15,7 @@ const CHECKED_AT_ONCE: usize = 4096;
 /// them as slices. All of it is checked at construction, and trusted from there on.
 ///
 /// ```
-/// use easyllp::{Csr, Rows};
+/// use easyllp::{Rows, rows::Csr};
 ///
 /// // Row 0 has 0.5 in column 3; row 1 is all zeros; row 2 has two numbers.
 /// let matrix = Csr::new(100_000, vec![0, 1, 1, 3], vec![3, 7, 99_999], vec![0.5, 1.0, -2.0])?;

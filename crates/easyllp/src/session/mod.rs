@@ -1,4 +1,4 @@
-//! TRAIN: a session, in which a method trains a model.
+//! Write your own method: a session trains stages and keeps the best model.
 //!
 //! A [`Method`] is a procedure over a [`Session`]: it trains stages, asks for scores, and offers models as candidates. With
 //! validation bags a session stops stages early, keeps the best candidate, and records which stages led to it and how long each
@@ -79,13 +79,13 @@ struct Round {
     loss: f64,
 }
 
-/// A training session: rows, bags, a model as it stands, and what a method may do with them.
+/// What a [`Method`] works with: rows, bags, the model as it stands, stages of training and candidates.
 ///
 /// ```
 /// use easyllp::method::{CountLikelihood, EasyLlp};
 /// use easyllp::session::{Method, Session};
 /// use easyllp::train::{Aim, Optimizer};
-/// use easyllp::{Adam, Bags, LinearModel, LossName, Noise, Partition, Result, Rows};
+/// use easyllp::{Bags, Noise, Partition, Result, Rows, loss::LossName, model::LinearModel, optim::Adam};
 /// use ndarray::array;
 ///
 /// /// A warm start: corrected targets first, then the likelihood of counts.

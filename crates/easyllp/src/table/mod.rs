@@ -1,4 +1,4 @@
-//! READ: tables of named columns, and how their columns become features.
+//! Read tables of named columns, and encode columns as features.
 
 #[cfg(feature = "tables")]
 mod batches;

@@ -71,7 +71,7 @@ fn check_convex(loss: &dyn TrainingLoss) -> Result<()> {
 ///
 /// ```
 /// use easyllp::model::objective::{FeatureSums, GramSample, GramSums, LinearPart, LinearParts, LinearSums};
-/// use easyllp::{Lbfgs, LinearModel, LossName, Result, Rows, Scorer, train};
+/// use easyllp::{Result, Rows, loss::LossName, model::{LinearModel, Scorer}, optim::Lbfgs, train};
 /// use ndarray::array;
 /// use std::ops::ControlFlow;
 ///

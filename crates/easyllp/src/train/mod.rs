@@ -1,4 +1,4 @@
-//! TRAIN: the meeting point of rows, targets, a loss, a model and an optimizer.
+//! Training loops over rows and targets, with early stopping.
 
 mod by_bag;
 mod columns;
@@ -7,6 +7,7 @@ mod minibatch;
 mod one_pass;
 
 pub use crate::aim::Aim;
+pub use crate::kernel::Vectors;
 pub use columns::{Best, ColumnFigures, ColumnsLog};
 pub(crate) use full_batch::FullBatch;
 pub use full_batch::fit_parts;
@@ -16,7 +17,6 @@ use crate::aim::TargetRule;
 use crate::classes::n_columns;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
-use crate::kernel::Vectors;
 use crate::loss::TrainingLoss;
 use crate::model::{LinearColumns, LinearModel, Model};
 use crate::optim::{Adam, AdamState, Lbfgs};
@@ -186,7 +186,7 @@ impl Trainer {
     /// ```
     /// use easyllp::method::CountLikelihood;
     /// use easyllp::train::{Aim, Optimizer, Trainer};
-    /// use easyllp::{Adam, Bags, LinearModel, Noise, Partition, Rows};
+    /// use easyllp::{Bags, Noise, Partition, Rows, model::LinearModel, optim::Adam};
     /// use ndarray::array;
     ///
     /// let rows = Rows::dense(array![[0.9_f32], [0.1], [0.2], [0.8], [0.7], [0.95]])?;
@@ -261,7 +261,14 @@ impl Trainer {
     ///
     /// ```
     /// use easyllp::method::Supervised;
-    /// use easyllp::{Adam, LinearModel, LossName, Optimizer, Rows, TargetRule, Trainer};
+    /// use easyllp::{
+    ///     Rows,
+    ///     loss::LossName,
+    ///     method::TargetRule,
+    ///     model::LinearModel,
+    ///     optim::Adam,
+    ///     train::{Optimizer, Trainer},
+    /// };
     /// use ndarray::array;
     /// use std::ops::ControlFlow;
     ///

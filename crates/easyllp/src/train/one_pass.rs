@@ -30,9 +30,9 @@ const ROWS_AT_ONCE: usize = 128;
 ///
 /// ```
 /// use easyllp::bagging::{Sizes, random};
-/// use easyllp::sgd::{Domain, Sgd};
+/// use easyllp::optim::sgd::{Domain, Sgd};
 /// use easyllp::train::OnePass;
-/// use easyllp::{Bags, LabelPrior, LinearModel, LossName, Rows};
+/// use easyllp::{Bags, Rows, correction::LabelPrior, loss::LossName, model::LinearModel};
 /// use ndarray::Array2;
 /// use std::ops::ControlFlow;
 ///

@@ -5,8 +5,13 @@ use crate::simulation::{normal, sigmoid};
 use easyllp::method::{Draw, Naive, Supervised};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, BagWeights, Bags, ColumnsLog, Correction, EasyLlp, Error, LinearColumns, LinearModel, LossName,
-    Model, Optimizer, Result, Rows, Scorer, Stop, TargetRule, Targets, Trainer, bagging,
+    Bags, Error, Result, Rows, bagging,
+    correction::{BagWeights, Correction, Targets},
+    loss::LossName,
+    method::{EasyLlp, TargetRule},
+    model::{LinearColumns, LinearModel, Model, Scorer},
+    optim::Adam,
+    train::{ColumnsLog, Optimizer, Stop, Trainer},
 };
 use ndarray::{Array2, ArrayView1};
 use rand::{RngExt, SeedableRng};

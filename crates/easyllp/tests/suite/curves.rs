@@ -7,7 +7,9 @@ use crate::estimates::{SIZES, assert_close, over_dealings};
 use crate::simulation::{Population, Sample, normal, seed, sigmoid};
 use easyllp::bagging::Sizes;
 use easyllp::estimate::{Form, Metric};
-use easyllp::{Bags, Estimate, Estimator, Link, Noise, Partition, Predictions, Scope, metrics};
+use easyllp::{
+    Bags, Estimate, Estimator, Noise, Partition, Predictions, estimate::Scope, loss::Link, metrics,
+};
 use ndarray::{Array2, array};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

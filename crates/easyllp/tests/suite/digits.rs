@@ -4,8 +4,13 @@ use easyllp::method::{Naive, Supervised};
 use easyllp::table::{Encoder, EncoderOptions};
 use easyllp::train::Aim;
 use easyllp::{
-    Bags, EasyLlp, Lbfgs, LinearModel, LossName, Optimizer, Predictions, Rows, Scorer, TargetRule, Trainer,
-    bagging, datasets, metrics,
+    Bags, Predictions, Rows, bagging, datasets,
+    loss::LossName,
+    method::{EasyLlp, TargetRule},
+    metrics,
+    model::{LinearModel, Scorer},
+    optim::Lbfgs,
+    train::{Optimizer, Trainer},
 };
 
 /// Log loss, accuracy and recall of class 1 on the test rows.

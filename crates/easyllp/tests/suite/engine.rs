@@ -3,8 +3,13 @@
 use easyllp::model::{Hidden, RowsForm};
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Cnn, EmbeddingNet, ImageShape, LossName, Mlp, Model, ModelSpec, Optimizer, Result, Rows, Scorer,
-    TargetRule, Targets, Trainer,
+    ModelSpec, Result, Rows,
+    correction::Targets,
+    loss::LossName,
+    method::TargetRule,
+    model::{Cnn, EmbeddingNet, ImageShape, Mlp, Model, Scorer},
+    optim::Adam,
+    train::{Optimizer, Trainer},
 };
 use ndarray::Array2;
 

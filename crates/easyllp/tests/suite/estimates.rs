@@ -2,7 +2,9 @@
 
 use crate::simulation::{Population, Sample, coverage, seed};
 use easyllp::estimate::Intervals;
-use easyllp::{Bags, Estimate, Estimator, Link, Noise, Partition, Predictions, Scope, bagging, metrics};
+use easyllp::{
+    Bags, Estimate, Estimator, Noise, Partition, Predictions, bagging, estimate::Scope, loss::Link, metrics,
+};
 use ndarray::{Array2, array};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -5,8 +5,12 @@ use easyllp::diagnose::{dispersion, prior_interval};
 use easyllp::method::Supervised;
 use easyllp::table::{Column, Encoder, EncoderOptions, Table};
 use easyllp::{
-    BagWeights, Bags, Correction, Csr, Error, Estimator, LabelPrior, LinearModel, Link, Noise, Partition,
-    Predictions, Rows, Scope, Targets,
+    Bags, Error, Estimator, Noise, Partition, Predictions, Rows,
+    correction::{BagWeights, Correction, LabelPrior, Targets},
+    estimate::Scope,
+    loss::Link,
+    model::LinearModel,
+    rows::Csr,
 };
 use ndarray::Array2;
 use proptest::prelude::*;

@@ -6,7 +6,11 @@
 use crate::simulation::seed;
 use easyllp::fit::{OptimizerConfig, Penalty, ValidationConfig};
 use easyllp::method::{MeanMap, Positive};
-use easyllp::{Bags, Correction, FitConfig, MethodConfig, Noise, Partition, Rows, TargetRule, Targets};
+use easyllp::{
+    Bags, FitConfig, MethodConfig, Noise, Partition, Rows,
+    correction::{Correction, Targets},
+    method::TargetRule,
+};
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -9,8 +9,15 @@ use easyllp::method::{
 };
 use easyllp::model::Hidden;
 use easyllp::{
-    Adam, Bags, Correction, EasyLlp, Error, Lbfgs, LinearModel, Link, LossName, Mlp, Model, Noise, Optimizer,
-    Partition, Predictions, Rows, Scorer, Session, TargetRule, Targets, Trainer, bagging, metrics, n_columns,
+    Bags, Error, Noise, Partition, Predictions, Rows, Session, bagging,
+    classes::n_columns,
+    correction::{Correction, Targets},
+    loss::{Link, LossName},
+    method::{EasyLlp, TargetRule},
+    metrics,
+    model::{LinearModel, Mlp, Model, Scorer},
+    optim::{Adam, Lbfgs},
+    train::{Optimizer, Trainer},
 };
 use ndarray::{Array2, Axis};
 use rand::SeedableRng;

@@ -1,9 +1,15 @@
 //! The paper's Algorithm *pickone*: what it depends on, and the excess risk of its last iterate.
 
 use crate::simulation::seed;
-use easyllp::sgd::{Domain, Iterate, Labels, Steps};
+use easyllp::optim::sgd::{Domain, Iterate, Labels, Steps};
 use easyllp::train::OnePass;
-use easyllp::{Bags, LabelPrior, LinearModel, LossName, Noise, Partition, Rows, Scorer, Sgd};
+use easyllp::{
+    Bags, Noise, Partition, Rows,
+    correction::LabelPrior,
+    loss::LossName,
+    model::{LinearModel, Scorer},
+    optim::Sgd,
+};
 use ndarray::{Array2, array};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

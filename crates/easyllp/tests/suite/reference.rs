@@ -4,8 +4,12 @@ use easyllp::estimate::Form;
 use easyllp::method::Supervised;
 use easyllp::train::Aim;
 use easyllp::{
-    Bags, EasyLlp, Estimator, Lbfgs, LinearModel, Link, LossName, Optimizer, Partition, Predictions, Rows,
-    TargetRule, Trainer,
+    Bags, Estimator, Partition, Predictions, Rows,
+    loss::{Link, LossName},
+    method::{EasyLlp, TargetRule},
+    model::LinearModel,
+    optim::Lbfgs,
+    train::{Optimizer, Trainer},
 };
 use ndarray::Array2;
 

@@ -1,7 +1,7 @@
 //! A population whose true figures are known by integration, and samples of it.
 
 use easyllp::bagging::{Sizes, random};
-use easyllp::{Bags, Estimator, Link, Noise, Predictions, Scope, metrics};
+use easyllp::{Bags, Estimator, Noise, Predictions, estimate::Scope, loss::Link, metrics};
 use ndarray::Array2;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

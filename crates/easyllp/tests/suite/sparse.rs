@@ -6,8 +6,15 @@ use easyllp::method::{CountLikelihood, LaplacianMeanMap, Positive, Supervised};
 use easyllp::model::Hidden;
 use easyllp::train::{Aim, OnePass};
 use easyllp::{
-    Adam, Bags, Classes, Cnn, Csr, Error, FitConfig, LabelPrior, Lbfgs, LinearModel, LossName, Mlp,
-    ModelFile, ModelSpec, Optimizer, Rows, Scorer, Sgd, TargetRule, Trainer,
+    Bags, Error, FitConfig, ModelFile, ModelSpec, Rows,
+    classes::Classes,
+    correction::LabelPrior,
+    loss::LossName,
+    method::TargetRule,
+    model::{Cnn, LinearModel, Mlp, Scorer},
+    optim::{Adam, Lbfgs, Sgd},
+    rows::Csr,
+    train::{Optimizer, Trainer},
 };
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};

@@ -5,9 +5,13 @@ use easyllp::method::{Draw, Naive, Supervised};
 use easyllp::model::Hidden;
 use easyllp::train::Aim;
 use easyllp::{
-    Adam, Bags, Correction, EarlyStopping, EasyLlp, EmbeddingNet, Error, Lbfgs, LinearModel, LossName, Mlp,
-    Noise, Optimizer, Partition, Progress, Result, Rows, Scorer, Stop, TargetRule, Targets, TrainLog,
-    Trainer, bagging,
+    Bags, Error, Noise, Partition, Result, Rows, bagging,
+    correction::{Correction, Targets},
+    loss::LossName,
+    method::{EasyLlp, TargetRule},
+    model::{EmbeddingNet, LinearModel, Mlp, Scorer},
+    optim::{Adam, Lbfgs},
+    train::{EarlyStopping, Optimizer, Progress, Stop, TrainLog, Trainer},
 };
 use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};

@@ -1,7 +1,10 @@
 //! How noisy corrected estimates are: claims of the paper and of the centred forms, by simulation.
 
 use crate::simulation::{laplace, seed};
-use easyllp::{BagWeights, Bags, Correction, LabelPrior, Noise, Partition};
+use easyllp::{
+    Bags, Noise, Partition,
+    correction::{BagWeights, Correction, LabelPrior},
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -70,7 +70,7 @@ pub(super) struct Figure {
 #[derive(Debug, Serialize)]
 pub(super) struct Course {
     pub(super) iterations: usize,
-    pub(super) stopped: easyllp::Stop,
+    pub(super) stopped: easyllp::train::Stop,
 }
 
 impl Report {

@@ -5,7 +5,7 @@ use crate::figures::{Figure, ON_ASTERISKS, positive_class, table};
 use crate::output::thousands;
 use anyhow::Result;
 use easyllp::fit::{StageLog, StageOptimizer};
-use easyllp::{FitConfig, Fitted, TrainLog};
+use easyllp::{FitConfig, Fitted, train::TrainLog};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

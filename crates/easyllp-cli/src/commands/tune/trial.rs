@@ -8,8 +8,12 @@ use easyllp::fit::{OptimizerConfig, PENALTIES, Penalty};
 use easyllp::model::RowsForm;
 use easyllp::session::{Requires, Supports};
 use easyllp::{
-    Adam, AnyModel, Bags, CountOrder, FitConfig, Lbfgs, Link, LossName, Method, Model, ModelSpec, Optimizer,
-    Predictions, Rows, Scorer, Session, bagging,
+    Bags, FitConfig, Method, ModelSpec, Predictions, Rows, Session, bagging,
+    classes::CountOrder,
+    loss::{Link, LossName},
+    model::{AnyModel, Model, Scorer},
+    optim::{Adam, Lbfgs},
+    train::Optimizer,
 };
 use ndarray::Array2;
 use std::num::NonZeroUsize;

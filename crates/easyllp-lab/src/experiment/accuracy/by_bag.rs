@@ -8,7 +8,10 @@ use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::SideBySide;
 use easyllp::train::{Aim, EarlyStopping};
-use easyllp::{LinearModel, LossName, Model, Scorer};
+use easyllp::{
+    loss::LossName,
+    model::{LinearModel, Model, Scorer},
+};
 use ndarray::{Array2, s};
 use std::sync::Arc;
 

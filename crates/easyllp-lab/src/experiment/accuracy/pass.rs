@@ -5,7 +5,11 @@ use crate::error::Result;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::{EasyLlp, MeanMap, Naive};
-use easyllp::{LinearColumns, LinearModel, Link, LossName, Model, TargetRule};
+use easyllp::{
+    loss::{Link, LossName},
+    method::TargetRule,
+    model::{LinearColumns, LinearModel, Model},
+};
 use ndarray::{Axis, s};
 use rayon::prelude::*;
 use std::ops::ControlFlow;

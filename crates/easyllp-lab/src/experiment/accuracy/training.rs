@@ -7,7 +7,11 @@ use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::fit::FitEvent;
 use easyllp::train::EarlyStopping;
-use easyllp::{Bags, LossName, Model, ModelSpec, Partition, Scorer, Session};
+use easyllp::{
+    Bags, ModelSpec, Partition, Session,
+    loss::LossName,
+    model::{Model, Scorer},
+};
 use ndarray::Axis;
 use std::ops::ControlFlow;
 use std::sync::Arc;
