@@ -35,8 +35,8 @@ const BYTES_FOR_TYPES: usize = 32 << 20;
 /// How text files are read. Files of other formats ignore this.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvOptions {
-    /// What separates fields; without it a tab in files that end in `.tsv`, and in others what separates the fields of the
-    /// header. Where it is set, files may have any name.
+    /// What separates fields. Without it that is a tab in files that end in `.tsv`, and in others what occurs most in the first
+    /// line, outside of quotes. Where it is set, files may have any extension.
     pub delimiter: Option<Delimiter>,
     /// The names of the columns of files that have no header. If it is empty, the first line has the names.
     pub names: Vec<String>,
