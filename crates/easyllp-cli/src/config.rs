@@ -130,6 +130,7 @@ mod words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use easyllp::table::Delimiter;
 
     fn read(text: &str) -> Result<ConfigFile, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -141,9 +142,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let text = "image = '1x2x2'\nmodel = 'mlp:8'\nloss = 'squared'\nseed = 3\n[method]\nname = 'easyllp'\nprior = 0.3\n\
-                    [optimizer]\nepochs = 3\n[data]\nrows = 'a.csv'\nkey = ['a', 'b']\nnoise = 'laplace:scale'\n";
+                    [optimizer]\nepochs = 3\n[data]\nrows = 'a.csv'\ndelimiter = '\t'\nkey = ['a', 'b']\nnoise = 'laplace:scale'\n";
         let file = read(text).unwrap();
-        assert_eq!(file.data.rows, ["a.csv"]);
+        assert_eq!((&file.data.rows[..], file.data.delimiter), (&["a.csv".into()][..], Some(Delimiter::Tab)));
+        assert!(file.to_toml().unwrap().contains("delimiter = \"tab\""));
         assert_eq!(read(&file.to_toml().unwrap()).unwrap(), file);
         let settings = toml::to_string(&FitConfig::default()).unwrap();
         assert_eq!(read(&settings).unwrap().fit_config(None).unwrap(), FitConfig::default());
@@ -156,6 +158,10 @@ mod tests {
             ("[data]\nrow = 'a'\n", "line 2: unknown key `row`, expected one of "),
             ("\nseed = 'one'\n", "line 2: invalid type: string \"one\", expected u64"),
             ("[data]\nkey = 3\n", "line 2: expected a text or a list of texts"),
+            (
+                "[data]\ndelimiter = ' '\n",
+                "line 2: delimiter is ` `: it must be comma, tab, semicolon or pipe",
+            ),
             ("[data]\nnoise = 'uniform:1'\n", "line 2: expected laplace:SCALE or gaussian:SD"),
             ("method = 'forest'\n", "line 1: unknown method `forest`"),
             ("seed = = 2\n", "line 1: "),

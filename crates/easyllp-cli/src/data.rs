@@ -10,7 +10,7 @@ use crate::output::{misuse, thousands};
 use anyhow::Result;
 use config::Mismatch;
 use easyllp::table::reports::{Joined, KeyColumn, NoiseScale, OnMismatch, ReportColumns, ReportNoise, join};
-use easyllp::table::{Column, Encoder, Labels, ReadAs, Source, Table, labels};
+use easyllp::table::{Column, CsvOptions, Encoder, Labels, ReadAs, Source, Table, labels};
 use easyllp::{
     Bags, Partition,
     classes::{Classes, CountOrder},
@@ -95,13 +95,13 @@ impl DataConfig {
         read_as.extend(
             beside.iter().filter(|name| self.key.contains(name)).map(|name| (name.clone(), ReadAs::Text)),
         );
-        let whole = Source::open(&self.rows, read_as)?.read(&[beside, &once].concat())?;
+        let whole = self.source(&self.rows, read_as)?.read(&[beside, &once].concat())?;
         let column =
             |name: &String| -> Result<(String, Column)> { Ok((name.clone(), whole.column(name)?.clone())) };
         let others = Table::new(beside.iter().map(column).collect::<Result<_>>()?)?;
         let mut features = whole.select(&once)?;
         if !again.is_empty() {
-            features = features.beside(Source::open(&self.rows, as_features)?.read(&again)?)?;
+            features = features.beside(self.source(&self.rows, as_features)?.read(&again)?)?;
         }
         Ok((features, others))
     }
@@ -110,14 +110,20 @@ impl DataConfig {
     pub(crate) fn open(&self, text: &[String]) -> Result<Source> {
         let mut read_as = self.read_as();
         read_as.extend(text.iter().map(|name| (name.clone(), ReadAs::Text)));
-        Ok(Source::open(&self.rows, read_as)?)
+        self.source(&self.rows, read_as)
     }
 
     /// The rows as their files have them, but for the columns that are to be read as something else: keys are not among these.
     pub(crate) fn kinds(&self) -> Result<Source> {
         let mut read_as = self.read_as();
         read_as.retain(|name, _| !self.key.contains(name));
-        Ok(Source::open(&self.rows, read_as)?)
+        self.source(&self.rows, read_as)
+    }
+
+    /// Files of rows or reports, read by these settings.
+    pub(crate) fn source(&self, files: &[String], read_as: BTreeMap<String, ReadAs>) -> Result<Source> {
+        let csv = CsvOptions { delimiter: self.delimiter, ..CsvOptions::default() };
+        Ok(Source::open_with(files, read_as, csv)?)
     }
 
     /// The columns that are to be read as something else than what they look like.
@@ -164,7 +170,7 @@ impl DataConfig {
         };
         let numbers = self.count.iter().chain(&self.size).chain(scale);
         forced.extend(numbers.clone().map(|name| (name.clone(), ReadAs::Number)));
-        let source = Source::open(&self.reports, forced)?;
+        let source = self.source(&self.reports, forced)?;
         let mut columns: Vec<String> = self.key.iter().chain(numbers).cloned().collect();
         columns.sort_unstable();
         columns.dedup();
@@ -202,7 +208,7 @@ impl DataConfig {
 
     /// The key columns, and what they hold in either file: it decides how keys are compared.
     fn key_columns(&self, rows: &Source) -> Result<Vec<KeyColumn>> {
-        let reports = Source::open(&self.reports, BTreeMap::new())?;
+        let reports = self.source(&self.reports, BTreeMap::new())?;
         let column = |name: &String| {
             Ok(KeyColumn { name: name.clone(), in_rows: rows.kind(name)?, in_reports: reports.kind(name)? })
         };

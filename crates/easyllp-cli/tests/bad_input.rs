@@ -40,6 +40,8 @@ fn prepare(folder: &Path) {
         ("other.csv", "bag,z\n1,2\n1,2\n2,1\n2,3\n3,3\n3,1\n".into()),
         ("no.safetensors", "no model".into()),
         ("rows.txt", ROWS.into()),
+        ("tie.csv", ROWS.replace(',', ";").replacen("bag;x;city", "bag;x|city", 1)),
+        ("ragged.tsv", ROWS.replace(',', "\t") + "3\t1\n"),
         ("broken.parquet", "PAR1".into()),
         ("broken.csv.gz", "no gzip".into()),
         ("quote.csv", ROWS.replacen("0.5", "\"0.5", 1)),
@@ -121,6 +123,8 @@ fn trainings() -> Vec<String> {
         on("--exclude x,city"),
         on("--numeric city"),
         on("--numeric nothing"),
+        on("--delimiter space"),
+        on("--delimiter ;"),
         on("--on-mismatch ignore"),
         format!(
             "train --rows rows.csv --reports reports.csv --key nothing --count count --out m.safetensors"
@@ -147,6 +151,8 @@ fn files() -> Vec<String> {
         "infinite.csv",
         "only-key.csv",
         "rows.txt",
+        "tie.csv",
+        "ragged.tsv",
         "broken.parquet",
         "broken.csv.gz",
     ] {

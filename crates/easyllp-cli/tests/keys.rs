@@ -152,3 +152,56 @@ fn keys_match_by_value_and_mismatches_show_both_sides() {
     assert!(said.contains("`size`, as a column of the reports already is"), "{said}");
     assert!(!folder.join("d").exists());
 }
+
+/// The same rows and reports by every delimiter: the same model and the same predictions, to the byte.
+#[test]
+fn delimiters_do_not_change_the_model() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    fs::write(folder.join("rows.csv"), rows()).expect("a file");
+    stdout(folder, "bag --rows rows.csv --label y --by job,month --format csv --out bags");
+    let (rows, reports) = ("bags/rows.csv", "bags/reports.csv");
+    let read = |name: &str| fs::read(folder.join(name)).expect("a file");
+    // No other field than the last of the jobs has a comma.
+    let rewrite = |from: &str, to: &str, delimiter: &str| {
+        let text = String::from_utf8(read(from)).expect("UTF-8").replace("maid, or", "maid@ or");
+        let text = text.replace(',', delimiter).replace("maid@ or", "maid, or");
+        fs::write(folder.join(to), text).expect("a file");
+    };
+    for (name, delimiter) in [("tsv", "\t"), ("txt", ";"), ("pipe.csv", "|")] {
+        rewrite(rows, &format!("rows.{name}"), delimiter);
+        rewrite(reports, &format!("reports.{name}"), delimiter);
+    }
+    let config =
+        "delimiter = ';'\nrows = 'rows.txt'\nreports = 'reports.txt'\nkey = ['job', 'month']\ncount = '1'\n";
+    fs::write(folder.join("data.toml"), format!("[data]\n{config}")).expect("a file");
+    let files =
+        |rows: &str, reports: &str| format!("--rows {rows} --reports {reports} --key job,month --count 1");
+    let results = |data: &str, rows: &str| {
+        stdout(folder, &format!("train {data} --exclude job,month --l2 0.01 --holdout 0 --out model"));
+        stdout(folder, &format!("predict --model model {rows} --keep job --out scores.csv"));
+        let inspected = stdout(folder, &format!("inspect {data} --json"));
+        (
+            read("model"),
+            read("scores.csv"),
+            stdout(folder, &format!("evaluate {data} --model model --json")),
+            inspected,
+        )
+    };
+    let expected = results(&files(rows, reports), &format!("--rows {rows}"));
+    for (data, rows) in [
+        (files("rows.tsv", "reports.pipe.csv"), "--rows rows.tsv"),
+        (files("rows.pipe.csv", "reports.tsv"), "--rows rows.pipe.csv --delimiter |"),
+        (files("rows.txt", "reports.txt --delimiter semicolon"), "--rows rows.txt --delimiter ;"),
+        ("--config data.toml".to_owned(), "--config data.toml"),
+    ] {
+        assert!(results(&data, rows) == expected, "{data}");
+    }
+    // Bags are made of such files, too.
+    rewrite("rows.csv", "labelled.txt", "\t");
+    stdout(
+        folder,
+        "bag --rows labelled.txt --delimiter tab --label y --by job,month --format csv --out again",
+    );
+    assert_eq!(read("again/rows.csv"), read(rows));
+}

@@ -1,13 +1,11 @@
 //! READ: the data sets of the experiments, with the paper's ways to make two classes of many.
 
 mod archive;
-mod checked;
 mod criteo;
 mod download;
 mod sets;
 mod synthetic_ctr;
 
-pub use archive::ArchiveError;
 pub use download::{DownloadError, MirrorFailure, Origin};
 pub use synthetic_ctr::{Clicks, clicks};
 
@@ -154,7 +152,7 @@ pub fn get(
         DatasetName::Cifar10 => {
             let is_there = |(_, name, sum): &(&str, &str, &str)| {
                 let opened = std::fs::File::open(folder.join(name));
-                opened.and_then(|mut file| checked::sha256(&mut file)).is_ok_and(|found| found == *sum)
+                opened.and_then(|mut file| download::sha256(&mut file)).is_ok_and(|found| found == *sum)
             };
             if !sets::CIFAR10_MEMBERS.iter().all(is_there) {
                 take_members(&sets::CIFAR10, &sets::CIFAR10_MEMBERS, &folder, fetch)?;

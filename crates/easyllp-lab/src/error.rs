@@ -10,12 +10,9 @@ pub enum Error {
     /// The library refused something.
     #[error(transparent)]
     Library(#[from] easyllp::Error),
-    /// A file that could not be had.
+    /// A file that could not be had, or an archive that does not hold what it should.
     #[error(transparent)]
     Download(#[from] crate::data::DownloadError),
-    /// An archive that does not hold what it should.
-    #[error(transparent)]
-    Archive(#[from] crate::data::ArchiveError),
     /// A description that is none.
     #[error("{name} describes no experiment: {reason}")]
     Description {
@@ -69,7 +66,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// A line that does not belong into its file.
-    #[error("{path} is not what it should be: line {line} is `{text}`", path = path.display())]
+    #[error("{path} is not what it should be: line {line} has `{text}`", path = path.display())]
     BadLine {
         /// Which file.
         path: PathBuf,

@@ -40,8 +40,8 @@ mod study;
 
 pub use claims::{Claim, Results, Verdict, claims};
 pub use data::{
-    ArchiveError, Clicks, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, clicks,
-    default_folder, get, is_here,
+    Clicks, Data, DatasetName, DownloadError, MirrorFailure, Origin, Task, clicks, default_folder, get,
+    is_here,
 };
 pub use error::{Error, Result};
 pub use experiment::method::MethodName;

@@ -82,7 +82,8 @@ pub enum Error {
     #[error("{path} cannot be read as a table: {reason}")]
     BadFile { path: PathBuf, reason: String },
     #[error(
-        "{path} is of no known format: its name must end in csv, csv.gz, csv.zst, parquet, arrow, -ubyte(.gz) or bin"
+        "{path} is of no known format: its name must end in csv or tsv (also .gz, .zst), parquet, arrow, -ubyte(.gz) or bin; \
+         to read it as text, set the delimiter"
     )]
     UnknownFormat { path: PathBuf },
     #[error("column `{column}` holds {found}, which cannot be a feature")]

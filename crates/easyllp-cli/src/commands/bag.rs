@@ -27,7 +27,7 @@ const LABEL: &str = "label";
 /// the columns themselves: name them with --key when you train. Columns keep their types; from CSV to CSV every field keeps its text.
 #[derive(Debug, Args)]
 pub(crate) struct BagArgs {
-    /// Rows: CSV (plain, .gz, .zst), Parquet or Arrow. Several files, or a quoted pattern, are one table
+    /// Rows: CSV or TSV (plain, .gz, .zst), Parquet or Arrow. Several files, or a quoted pattern, are one table
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     rows: Vec<String>,
 
@@ -106,6 +106,7 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
         rows: args.rows.clone(),
         numeric: args.columns.numeric.clone(),
         categorical: args.columns.categorical.clone(),
+        delimiter: args.columns.delimiter,
         ..DataConfig::default()
     };
     let source = data.open(&[])?;

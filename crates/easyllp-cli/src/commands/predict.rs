@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use clap::Args;
 use easyllp::ModelFile;
-use easyllp::table::{Source, TableWriter, Unfamiliar};
+use easyllp::table::{Delimiter, TableWriter, Unfamiliar};
 use ndarray::ArrayView1;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -26,13 +26,18 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
 
-    /// Read `rows` and `threads` from a TOML file. Options on the command line override it
+    /// Read `rows`, `delimiter` and `threads` from a TOML file. Options on the command line override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
     /// Rows to predict
     #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     rows: Vec<String>,
+
+    /// What separates the fields of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
+    /// header]
+    #[arg(long, value_name = "NAME")]
+    delimiter: Option<Delimiter>,
 
     /// Columns of the rows to write beside the predictions
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
@@ -58,12 +63,13 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let settings = ConfigFile::read(args.config.as_deref())?;
     use_threads(args.threads.or(settings.threads))?;
     let rows = if args.rows.is_empty() { settings.data.rows } else { args.rows.clone() };
-    let data = DataConfig { rows, ..DataConfig::default() };
+    let delimiter = args.delimiter.or(settings.data.delimiter);
+    let data = DataConfig { rows, delimiter, ..DataConfig::default() };
     data.check(false)?;
     let file = ModelFile::load(&args.model)?;
     // As the files have them, and not as the encoder would read them.
     file.encoder.check_kinds(data.kinds()?.columns())?;
-    let source = Source::open(&data.rows, file.encoder.read_as())?;
+    let source = data.source(&data.rows, file.encoder.read_as())?;
     let features: Vec<String> = file.encoder.columns().iter().map(|column| column.name.clone()).collect();
     let kept = args.keep.iter().map(|name| {
         source.kind(name)?;

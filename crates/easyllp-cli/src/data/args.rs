@@ -4,6 +4,7 @@ use super::config::{DataConfig, Mismatch, parse_noise};
 use crate::config::ConfigFile;
 use anyhow::Result;
 use clap::Args;
+use easyllp::table::Delimiter;
 use easyllp::table::reports::ReportNoise;
 use std::path::PathBuf;
 
@@ -16,6 +17,11 @@ pub(crate) struct ColumnArgs {
     /// Read these columns as categories, even if they hold numbers
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) categorical: Vec<String>,
+
+    /// What separates the fields of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
+    /// header]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) delimiter: Option<Delimiter>,
 }
 
 #[derive(Debug, Args)]
@@ -29,7 +35,7 @@ pub(crate) struct RowsArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Rows: CSV (plain, .gz, .zst), Parquet or Arrow. Several files, or a quoted pattern, are one table
+    /// Rows: CSV or TSV (plain, .gz, .zst), Parquet or Arrow. Several files, or a quoted pattern, are one table
     #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     rows: Vec<String>,
 
@@ -132,6 +138,7 @@ impl DataConfig {
             rows: rows.rows.clone(),
             numeric: rows.columns.numeric.clone(),
             categorical: rows.columns.categorical.clone(),
+            delimiter: rows.columns.delimiter,
             reports: reports.reports.clone(),
             key: reports.key.clone(),
             count: reports.count.clone(),

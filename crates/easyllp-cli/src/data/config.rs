@@ -5,7 +5,7 @@ use crate::output::misuse;
 use anyhow::Result;
 use clap::ValueEnum;
 use easyllp::table::reports::{NoiseScale, ReportNoise};
-use easyllp::table::{EncoderOptions, HashedText};
+use easyllp::table::{Delimiter, EncoderOptions, HashedText};
 use serde::{Deserialize, Serialize};
 
 /// The options of the same names say what each key is.
@@ -18,6 +18,8 @@ pub(crate) struct DataConfig {
     pub(crate) numeric: Vec<String>,
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
     pub(crate) categorical: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) delimiter: Option<Delimiter>,
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
     pub(crate) features: Vec<String>,
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
@@ -66,6 +68,7 @@ impl DataConfig {
             rows: list(self.rows, &file.rows),
             numeric: list(self.numeric, &file.numeric),
             categorical: list(self.categorical, &file.categorical),
+            delimiter: self.delimiter.or(file.delimiter),
             features,
             exclude,
             max_vocabulary: self.max_vocabulary.or(file.max_vocabulary),

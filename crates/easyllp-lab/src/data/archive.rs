@@ -3,31 +3,16 @@
 //! Archives are read as hostile: only members of exactly the wanted names are taken, under names that are ours, and
 //! nothing is reserved or stored because an archive says so.
 
-use super::checked::sha256;
+use super::download::{DownloadError, cannot_write, sha256};
 use flate2::read::GzDecoder;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tar::{Archive, EntryType};
-use thiserror::Error;
 
-/// Bytes that a wanted member may have.
-const LARGEST_MEMBER: u64 = 256 << 20;
-/// Bytes that are unpacked in search of the wanted members: what keeps a small archive from taking for ever.
-const LARGEST_ARCHIVE: u64 = 4 << 30;
-
-/// Why an archive does not give what is wanted of it.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
-pub enum ArchiveError {
-    #[error("cannot read {path}: {reason}")]
-    CannotRead { path: PathBuf, reason: String },
-    #[error(transparent)]
-    CannotWrite(#[from] easyllp::Error),
-    #[error("{path} is not the archive that was published: {reason}; delete it and download it again")]
-    BadArchive { path: PathBuf, reason: String },
-}
+/// Bytes that a wanted member may have, and bytes that are unpacked in search of the wanted members: what keeps a small archive
+/// from taking for ever.
+const LARGEST: [u64; 2] = [256 << 20, 4 << 30];
 
 /// Takes members out of a .tar.gz: those with a wanted path, under their name in the folder, if their SHA-256 is right.
 ///
@@ -36,21 +21,20 @@ pub(super) fn unpack_tar_gz(
     archive: &Path,
     wanted: &[(&str, &str, &str)],
     folder: &Path,
-) -> Result<(), ArchiveError> {
-    unpack_within(LARGEST_MEMBER, LARGEST_ARCHIVE, archive, wanted, folder)
+) -> Result<(), DownloadError> {
+    unpack_within(LARGEST, archive, wanted, folder)
 }
 
 fn unpack_within(
-    largest_member: u64,
-    largest_archive: u64,
+    [largest_member, largest_archive]: [u64; 2],
     archive: &Path,
     wanted: &[(&str, &str, &str)],
     folder: &Path,
-) -> Result<(), ArchiveError> {
-    let bad = |reason: String| ArchiveError::BadArchive { path: archive.into(), reason };
+) -> Result<(), DownloadError> {
+    let bad = |reason: String| DownloadError::BadArchive { path: archive.into(), reason };
     let broken = |error: io::Error| bad(error.to_string());
     let opened = File::open(archive)
-        .map_err(|error| ArchiveError::CannotRead { path: archive.into(), reason: error.to_string() })?;
+        .map_err(|error| easyllp::Error::CannotRead { path: archive.into(), reason: error.to_string() })?;
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let mut unpacked = Archive::new(GzDecoder::new(opened).take(largest_archive));
     let mut missing = wanted.to_vec();
@@ -75,8 +59,7 @@ fn unpack_within(
         if found != expected {
             return Err(bad(format!("the SHA-256 of {path} is {found} instead of {expected}")));
         }
-        let path = folder.join(name);
-        easyllp::files::write_whole(&path, &bytes)?;
+        easyllp::files::write_whole(&folder.join(name), &bytes)?;
     }
     match missing.first() {
         Some((path, _, _)) => Err(bad(format!("it has no {path}"))),
@@ -84,25 +67,30 @@ fn unpack_within(
     }
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> ArchiveError {
-    easyllp::Error::CannotWrite { path: path.into(), reason: error.to_string() }.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;
-    use std::ffi::OsString;
     use std::io::Write;
+    use tar::EntryType::{Char, Directory, Fifo, GNULongName, GNUSparse, Link, Symlink, XHeader};
     use tar::{Builder, Header};
-    use tempfile::TempDir;
 
     /// SHA-256 of `first` and of `second`.
-    const FIRST: &str = "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e";
-    const SECOND: &str = "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4";
-    const WANTED: [(&str, &str, &str); 2] =
-        [("in/first.bin", "first", FIRST), ("in/second.bin", "second", SECOND)];
+    const WANTED: [(&str, &str, &str); 2] = [
+        ("in/first.bin", "first", "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e"),
+        ("in/second.bin", "second", "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"),
+    ];
+    const BOTH: &[&str] = &["first", "second"];
+    const FIRST: Member<'static> = (b"in/first.bin", EntryType::Regular, b"first");
+    const SECOND: Member<'static> = (b"in/second.bin", EntryType::Regular, b"second");
+
+    /// Path, kind and bytes.
+    type Member<'m> = (&'m [u8], EntryType, &'m [u8]);
+
+    fn file<'m>(path: &'m [u8], bytes: &'m [u8]) -> Member<'m> {
+        (path, EntryType::Regular, bytes)
+    }
 
     /// A header that is right but for what a test makes of it.
     fn header(path: &[u8], kind: EntryType, n_bytes: u64) -> Header {
@@ -111,15 +99,17 @@ mod tests {
         header.set_entry_type(kind);
         header.set_size(n_bytes);
         header.set_mode(0o644);
+        if kind != EntryType::Regular {
+            header.set_link_name("/etc/passwd").unwrap();
+        }
         header.set_cksum();
         header
     }
 
-    /// An archive of regular files.
-    fn archive_of(members: &[(&str, &[u8])]) -> Vec<u8> {
+    fn archive_of(members: &[Member]) -> Vec<u8> {
         let mut builder = Builder::new(Vec::new());
-        for (path, bytes) in members {
-            builder.append(&header(path.as_bytes(), EntryType::Regular, bytes.len() as u64), *bytes).unwrap();
+        for (path, kind, bytes) in members {
+            builder.append(&header(path, *kind, bytes.len() as u64), *bytes).unwrap();
         }
         builder.into_inner().unwrap()
     }
@@ -130,71 +120,53 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// A folder with the archive in it, and what unpacking it into the folder `out` gives.
-    fn unpack(archive: &[u8]) -> (TempDir, Result<(), ArchiveError>) {
+    /// What unpacking an archive into a folder says, and the names of all that is in the folder afterwards.
+    fn unpack(archive: &[u8]) -> (Result<(), String>, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("archive.tar.gz");
+        let (path, out) = (folder.path().join("archive.tar.gz"), folder.path().join("out"));
         fs::write(&path, archive).unwrap();
-        let result = unpack_within(1 << 20, 4 << 20, &path, &WANTED, &folder.path().join("out"));
-        (folder, result)
-    }
-
-    /// Everything under a folder, files and folders, sorted.
-    fn names(folder: &Path) -> Vec<OsString> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_type().unwrap().is_dir() {
-                names.extend(self::names(&entry.path()));
-            }
-            names.push(entry.file_name());
-        }
+        let result = unpack_within([1 << 20, 4 << 20], &path, &WANTED, &out);
+        let start = format!("{} is not the archive that was published: ", path.display());
+        let reason = |error: DownloadError| error.to_string().strip_prefix(&start).unwrap().to_owned();
+        // Those that come out are files: a folder in the folder would be no name of ours.
+        let entries = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
         names.sort();
-        names
+        assert!(names.iter().all(|name| fs::read(out.join(name)).unwrap() == name.as_bytes()), "{names:?}");
+        (result.map_err(reason), names)
     }
 
     /// Checks that an archive is refused for a reason, and that no more than `left` comes out of it.
+    #[track_caller]
     fn assert_refused(archive: &[u8], reason: &str, left: &[&str]) {
-        let (folder, result) = unpack(archive);
-        let message = result.unwrap_err().to_string();
-        let start = format!(
-            "{} is not the archive that was published: ",
-            folder.path().join("archive.tar.gz").display()
-        );
-        assert!(message.starts_with(&start), "{message}");
+        let (result, names) = unpack(archive);
+        let message = result.unwrap_err();
         assert!(message.contains(reason), "{message}");
-        assert_eq!(names(&folder.path().join("out")), left);
+        assert_eq!(names, left, "{message}");
+    }
+
+    #[track_caller]
+    fn assert_unpacked(members: &[Member]) {
+        let (result, names) = unpack(&packed(&archive_of(members)));
+        assert_eq!(result, Ok(()));
+        assert_eq!(names, BOTH);
     }
 
     #[test]
     fn wanted_members_come_out_and_nothing_else() {
-        let archive = archive_of(&[
-            ("in/readme.html", b"hello"),
-            ("in/second.bin", b"second"),
-            ("other/first.bin", b"decoy"),
-            ("in/first.bin", b"first"),
-        ]);
-        let (folder, result) = unpack(&packed(&archive));
-        result.unwrap();
-        let out = folder.path().join("out");
-        assert_eq!(names(&out), ["first", "second"]);
-        assert_eq!(fs::read(out.join("first")).unwrap(), b"first");
-        assert_eq!(fs::read(out.join("second")).unwrap(), b"second");
-    }
-
-    #[test]
-    fn what_was_there_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("archive.tar.gz");
-        fs::write(&path, packed(&archive_of(&[("in/first.bin", b"first")]))).unwrap();
-        fs::write(folder.path().join("first"), "old").unwrap();
-        unpack_tar_gz(&path, &WANTED[..1], folder.path()).unwrap();
-        assert_eq!(fs::read(folder.path().join("first")).unwrap(), b"first");
-        assert_eq!(names(folder.path()), ["archive.tar.gz", "first"]);
-    }
-
-    #[test]
-    fn names_that_are_almost_right_are_not_taken() {
+        assert_unpacked(&[file(b"readme", b"hello"), SECOND, file(b"other/first.bin", b"decoy"), FIRST]);
+        // The first of two members with one name counts.
+        let other = file(FIRST.0, b"First");
+        assert_unpacked(&[FIRST, other, SECOND]);
+        let no_first = "it has no in/first.bin";
+        let sum = "the SHA-256 of in/first.bin is ";
+        let mut cases = vec![
+            (vec![other, FIRST], sum, &[][..]),
+            (vec![SECOND, other], " instead of a7937b64", &BOTH[1..]),
+            (vec![file(FIRST.0, b"")], sum, &[]),
+            (vec![], no_first, &[]),
+        ];
+        // Names that are almost right, and what is no regular file: it is not followed.
         let tricks: [&[u8]; 8] = [
             b"./in/first.bin",
             b"/in/first.bin",
@@ -205,122 +177,70 @@ mod tests {
             b"in\\first.bin",
             b"in/first.bin\xff",
         ];
-        for trick in tricks {
-            let mut builder = Builder::new(Vec::new());
-            builder.append(&header(trick, EntryType::Regular, 5), &b"first"[..]).unwrap();
-            builder.append(&header(b"in/second.bin", EntryType::Regular, 6), &b"second"[..]).unwrap();
-            assert_refused(&packed(&builder.into_inner().unwrap()), "it has no in/first.bin", &["second"]);
+        cases.extend(tricks.map(|trick| (vec![file(trick, FIRST.2), SECOND], no_first, &BOTH[1..])));
+        for kind in [Symlink, Link, Directory, Fifo, Char, GNUSparse, GNULongName, XHeader] {
+            let odd = (FIRST.0, kind, FIRST.2);
+            cases.push((vec![odd, SECOND], no_first, &BOTH[1..]));
+            // It does not hide the file that comes after it.
+            assert_unpacked(&[odd, SECOND, FIRST]);
         }
-    }
-
-    #[test]
-    fn only_regular_files_are_taken() {
-        for kind in [
-            EntryType::Symlink,
-            EntryType::Link,
-            EntryType::Directory,
-            EntryType::Fifo,
-            EntryType::Char,
-            EntryType::GNUSparse,
-            EntryType::GNULongName,
-            EntryType::XHeader,
-        ] {
-            let mut link = header(b"in/first.bin", kind, 5);
-            link.set_link_name("/etc/passwd").unwrap();
-            link.set_cksum();
-            let mut builder = Builder::new(Vec::new());
-            builder.append(&link, &b"first"[..]).unwrap();
-            builder.append(&header(b"in/second.bin", EntryType::Regular, 6), &b"second"[..]).unwrap();
-            // The link is not followed, and does not hide the file that comes after it.
-            let without = builder.get_ref().clone();
-            assert_refused(&packed(&without), "it has no in/first.bin", &["second"]);
-            builder.append(&header(b"in/first.bin", EntryType::Regular, 5), &b"first"[..]).unwrap();
-            let (folder, result) = unpack(&packed(&builder.into_inner().unwrap()));
-            result.unwrap();
-            assert_eq!(names(&folder.path().join("out")), ["first", "second"]);
+        for (members, reason, left) in cases {
+            assert_refused(&packed(&archive_of(&members)), reason, left);
         }
-    }
-
-    #[test]
-    fn the_first_of_two_members_with_one_name_counts() {
-        let right_first =
-            [("in/first.bin", &b"first"[..]), ("in/first.bin", b"FIRST"), ("in/second.bin", b"second")];
-        let (folder, result) = unpack(&packed(&archive_of(&right_first)));
-        result.unwrap();
-        assert_eq!(fs::read(folder.path().join("out").join("first")).unwrap(), b"first");
-        let wrong_first =
-            [("in/first.bin", &b"FIRST"[..]), ("in/first.bin", b"first"), ("in/second.bin", b"second")];
-        assert_refused(&packed(&archive_of(&wrong_first)), "the SHA-256 of in/first.bin is ", &[]);
-    }
-
-    #[test]
-    fn a_wrong_member_is_not_written() {
-        let archive = archive_of(&[("in/second.bin", b"second"), ("in/first.bin", b"First")]);
-        assert_refused(&packed(&archive), &format!(" instead of {FIRST}; delete it"), &["second"]);
-        assert_refused(
-            &packed(&archive_of(&[("in/first.bin", b"")])),
-            "the SHA-256 of in/first.bin is ",
-            &[],
-        );
     }
 
     #[test]
     fn sizes_are_bounded() {
         // A header that promises more than it has, up to all that a header can.
         for n_bytes in [(1 << 20) + 1, 1 << 40, u64::MAX] {
-            let archive = header(b"in/first.bin", EntryType::Regular, n_bytes).as_bytes().to_vec();
-            let (folder, result) = unpack(&packed(&archive));
-            result.unwrap_err();
-            assert!(names(&folder.path().join("out")).is_empty());
+            assert_refused(&packed(header(FIRST.0, FIRST.1, n_bytes).as_bytes()), "", &[]);
         }
-        let large = header(b"in/first.bin", EntryType::Regular, (1 << 20) + 1).as_bytes().to_vec();
-        assert_refused(&packed(&large), "in/first.bin has 1048577 bytes, more than 1048576", &[]);
+        let large = header(FIRST.0, FIRST.1, (1 << 20) + 1);
+        assert_refused(&packed(large.as_bytes()), "in/first.bin has 1048577 bytes, more than 1048576", &[]);
         // Much of what nobody wants, packed into little: first as a member, then as a name.
         let zeros = vec![0; 8 << 20];
-        for kind in [EntryType::Regular, EntryType::GNULongName, EntryType::XHeader] {
-            let mut builder = Builder::new(Vec::new());
-            builder.append(&header(b"zeros", kind, zeros.len() as u64), &zeros[..]).unwrap();
-            builder.append(&header(b"in/first.bin", EntryType::Regular, 5), &b"first"[..]).unwrap();
-            assert_refused(&packed(&builder.into_inner().unwrap()), "unexpected EOF", &[]);
+        for kind in [EntryType::Regular, GNULongName, XHeader] {
+            let archive = packed(&archive_of(&[(b"zeros", kind, &zeros), FIRST]));
+            assert_refused(&archive, "unexpected EOF", &[]);
         }
     }
 
     #[test]
     fn broken_archives_are_refused_wherever_they_break() {
-        let archive = archive_of(&[("in/first.bin", b"first"), ("in/second.bin", b"second")]);
-        let assert_whole_or_refused = |packed: &[u8], what: &str| {
-            let (folder, result) = unpack(packed);
-            let names = names(&folder.path().join("out"));
-            assert_eq!(result.is_ok(), names == ["first", "second"], "{what}: {result:?}, {names:?}");
-        };
+        let archive = archive_of(&[FIRST, SECOND]);
         let whole = packed(&archive);
-        for length in (0..whole.len()).step_by(5) {
-            assert_whole_or_refused(&whole[..length], &format!("{length} bytes"));
-        }
+        let cut = (0..whole.len()).step_by(5).map(|length| whole[..length].to_vec());
         // The header and the bytes of the first member.
-        for place in (0..517).step_by(11) {
+        let changed = (0..517).step_by(11).map(|place| {
             let mut changed = archive.clone();
             changed[place] ^= 0x11;
-            assert_whole_or_refused(&packed(&changed), &format!("byte {place}"));
+            packed(&changed)
+        });
+        for (place, broken) in cut.chain(changed).enumerate() {
+            let (result, names) = unpack(&broken);
+            assert_eq!(result.is_ok(), names == BOTH, "{place}: {result:?}, {names:?}");
         }
         assert_refused(b"", "", &[]);
         assert_refused(b"no archive at all", "invalid gzip header", &[]);
-        assert_refused(&packed(b""), "it has no in/first.bin", &[]);
         assert_refused(&packed(b"no archive at all"), "", &[]);
     }
 
     #[test]
-    fn what_cannot_be_read_or_written_is_named() {
+    fn what_was_there_is_replaced_and_what_cannot_be_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("archive.tar.gz");
-        let message = unpack_tar_gz(&path, &WANTED, folder.path()).unwrap_err().to_string();
+        let (path, first) = (folder.path().join("archive.tar.gz"), folder.path().join("first"));
+        let unpack = || unpack_tar_gz(&path, &WANTED[..1], folder.path()).map_err(|error| error.to_string());
+        let message = unpack().unwrap_err();
         assert!(message.starts_with(&format!("cannot read {}: ", path.display())), "{message}");
+        fs::write(&path, packed(&archive_of(&[FIRST]))).unwrap();
+        fs::write(&first, "old").unwrap();
+        unpack().unwrap();
+        assert_eq!(fs::read(&first).unwrap(), b"first");
         // A folder stands where the file should be.
-        fs::write(&path, packed(&archive_of(&[("in/first.bin", b"first")]))).unwrap();
-        let taken = folder.path().join("first");
-        fs::create_dir(&taken).unwrap();
-        let message = unpack_tar_gz(&path, &WANTED, folder.path()).unwrap_err().to_string();
-        assert!(message.starts_with(&format!("cannot write {}: ", taken.display())), "{message}");
-        assert_eq!(names(folder.path()), ["archive.tar.gz", "first"]);
+        fs::remove_file(&first).unwrap();
+        fs::create_dir(&first).unwrap();
+        let message = unpack().unwrap_err();
+        assert!(message.starts_with(&format!("cannot write {}: ", first.display())), "{message}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

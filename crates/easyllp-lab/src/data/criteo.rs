@@ -1,12 +1,12 @@
 //! Criteo's Kaggle log (`train.txt`), from a copy that the user has: its licence does not let others pass it on.
 //!
-//! A line is a label, 13 counts and 26 categories of eight hex digits, apart by tabs; any but the label may be empty.
+//! A line has no header and tabs between its fields: a label, 13 counts and 26 categories of eight hex digits, of which any but the
+//! label may be empty.
 
 use crate::error::{Error, Result};
 use easyllp::Rows;
+use easyllp::table::{Column, CsvOptions, Delimiter, ReadAs, Source, Table};
 use ndarray::Array2;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 const N_COUNTS: usize = 13;
@@ -16,75 +16,122 @@ const N_BUCKETS: u32 = 1 << 16;
 /// Lines that are read: the first to train on, the next to test on.
 const N_TRAIN: usize = 1_000_000;
 const N_TEST: usize = 200_000;
-/// No line of the log is nearly as long.
-const LONGEST: u64 = 4096;
 
 /// Rows with their labels, to train on and to test on.
 pub(super) fn read(folder: &Path) -> Result<[(Rows<'static>, Vec<u32>); 2]> {
     let path = folder.join("criteo/train.txt");
-    let opened = File::open(&path).map_err(|_| Error::NoCriteo { path: path.clone() })?;
-    parse(BufReader::with_capacity(1 << 20, opened), &path, [N_TRAIN, N_TEST])
+    if !path.is_file() {
+        return Err(Error::NoCriteo { path });
+    }
+    read_parts(&path, [N_TRAIN, N_TEST])
 }
 
-fn parse(mut reader: impl BufRead, path: &Path, sizes: [usize; 2]) -> Result<[(Rows<'static>, Vec<u32>); 2]> {
-    let mut line = String::new();
-    let mut n_lines = 0;
-    let mut part = |size: usize| {
-        let mut counts: Vec<f32> = Vec::new();
-        let mut buckets: Vec<u32> = Vec::new();
-        let mut labels: Vec<u32> = Vec::new();
-        while labels.len() < size {
-            line.clear();
-            let bad = |line: &str| Error::BadLine {
-                path: path.into(),
-                line: n_lines + 1,
-                text: line.chars().take(60).collect(),
-            };
-            match reader.by_ref().take(LONGEST).read_line(&mut line) {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(_) => return Err(bad("no text")),
-            }
-            add(&line, &mut labels, &mut counts, &mut buckets).ok_or_else(|| bad(&line))?;
-            n_lines += 1;
-        }
-        if labels.is_empty() {
-            return Err(Error::ShortCriteo { path: path.into(), lines: n_lines, needed: sizes[0] + 1 });
-        }
-        let shaped = "a line adds as many as there are columns";
-        let counts = Array2::from_shape_vec((labels.len(), N_COUNTS), counts).expect(shaped);
-        let buckets = Array2::from_shape_vec((labels.len(), N_FIELDS), buckets).expect(shaped);
-        Ok((Rows::new(counts, buckets, vec![N_BUCKETS; N_FIELDS])?, labels))
-    };
-    Ok([part(sizes[0])?, part(sizes[1])?])
+fn read_parts(path: &Path, [n_train, n_test]: [usize; 2]) -> Result<[(Rows<'static>, Vec<u32>); 2]> {
+    let names: Vec<String> = (0..=N_COUNTS + N_FIELDS).map(|place| place.to_string()).collect();
+    // Counts, too: what they may be is checked here.
+    let as_text = names.iter().map(|name| (name.clone(), ReadAs::Text)).collect();
+    let csv = CsvOptions { delimiter: Some(Delimiter::Tab), names: names.clone() };
+    let source =
+        Source::open_with(&[path.display().to_string()], as_text, csv)?.first(n_train.saturating_add(n_test));
+    let mut log = Log::default();
+    for batch in source.batches(&names) {
+        let table = source.table(&batch?, &names)?;
+        let n_before = log.labels.len();
+        log.add(&table).map_err(|(row, text)| Error::BadLine {
+            path: path.into(),
+            line: n_before + row + 1,
+            text: text.chars().take(60).collect(),
+        })?;
+    }
+    let lines = log.labels.len();
+    if lines <= n_train {
+        return Err(Error::ShortCriteo { path: path.into(), lines, needed: n_train + 1 });
+    }
+    let test = log.split_off(n_train);
+    Ok([log.into_rows()?, test.into_rows()?])
 }
 
-/// Adds what a line says; nothing if it is no line of the log.
-fn add(line: &str, labels: &mut Vec<u32>, counts: &mut Vec<f32>, buckets: &mut Vec<u32>) -> Option<()> {
-    let fields: Vec<&str> = line.trim_end_matches(['\n', '\r']).split('\t').collect();
-    let [label, rest @ ..] = &fields[..] else { return None };
-    if rest.len() != N_COUNTS + N_FIELDS || !matches!(*label, "0" | "1") {
-        return None;
+/// Lines of the log, row by row.
+#[derive(Default)]
+struct Log {
+    labels: Vec<u32>,
+    counts: Vec<f32>,
+    buckets: Vec<u32>,
+}
+
+impl Log {
+    /// Adds rows, or names the row index and the text that does not belong into the log.
+    fn add(&mut self, table: &Table) -> Result<(), (usize, String)> {
+        let (labels, rest) = table.columns().split_first().expect("the label comes first");
+        let (counts, fields) = rest.split_at(N_COUNTS);
+        let n_before = self.labels.len();
+        self.labels.resize(n_before + table.n_rows(), 0);
+        fill(&mut self.labels[n_before..], &labels.1, label)?;
+        self.counts.resize((n_before + table.n_rows()) * N_COUNTS, 0.0);
+        for (place, (_, column)) in counts.iter().enumerate() {
+            let cells = self.counts[n_before * N_COUNTS..].iter_mut().skip(place).step_by(N_COUNTS);
+            fill(cells, column, count)?;
+        }
+        self.buckets.resize((n_before + table.n_rows()) * N_FIELDS, 0);
+        for (place, (_, column)) in fields.iter().enumerate() {
+            let cells = self.buckets[n_before * N_FIELDS..].iter_mut().skip(place).step_by(N_FIELDS);
+            fill(cells, column, bucket)?;
+        }
+        Ok(())
     }
-    for count in &rest[..N_COUNTS] {
-        // Counts reach from −3 to millions: their logarithms are features; where there is none, 0.
-        let count: f32 = if count.is_empty() {
-            0.0
-        } else {
-            count.parse().ok().filter(|count: &f32| count.is_finite())?
-        };
-        counts.push(count.signum() * count.abs().ln_1p());
+
+    fn split_off(&mut self, n_rows: usize) -> Self {
+        Self {
+            labels: self.labels.split_off(n_rows),
+            counts: self.counts.split_off(n_rows * N_COUNTS),
+            buckets: self.buckets.split_off(n_rows * N_FIELDS),
+        }
     }
-    for value in &rest[N_COUNTS..] {
-        buckets.push(match value.len() {
-            0 => N_BUCKETS - 1,
-            // Hex digits are a hash already.
-            1..=8 => u32::from_str_radix(value, 16).ok()? % (N_BUCKETS - 1),
-            _ => return None,
-        });
+
+    fn into_rows(self) -> Result<(Rows<'static>, Vec<u32>)> {
+        let shaped = "a row has as many cells as there are columns";
+        let counts = Array2::from_shape_vec((self.labels.len(), N_COUNTS), self.counts).expect(shaped);
+        let buckets = Array2::from_shape_vec((self.labels.len(), N_FIELDS), self.buckets).expect(shaped);
+        Ok((Rows::new(counts, buckets, vec![N_BUCKETS; N_FIELDS])?, self.labels))
     }
-    labels.push(u32::from(*label == "1"));
-    Some(())
+}
+
+/// Writes what each text of a column means. A text that means nothing is returned with its row index.
+fn fill<'c, T: Copy + 'c>(
+    cells: impl IntoIterator<Item = &'c mut T>,
+    column: &Column,
+    meaning: impl Fn(&str) -> Option<T>,
+) -> Result<(), (usize, String)> {
+    let Column::Categorical { dictionary, codes } = column else { unreachable!("columns are read as text") };
+    let meanings: Vec<Option<T>> = dictionary.iter().map(|text| meaning(text)).collect();
+    for (row, (cell, &code)) in cells.into_iter().zip(codes).enumerate() {
+        *cell = meanings[code as usize].ok_or_else(|| (row, dictionary[code as usize].clone()))?;
+    }
+    Ok(())
+}
+
+fn label(text: &str) -> Option<u32> {
+    match text {
+        "0" => Some(0),
+        "1" => Some(1),
+        _ => None,
+    }
+}
+
+/// Counts reach from −3 to millions: their logarithms are features; where there is none, 0.
+fn count(text: &str) -> Option<f32> {
+    let count =
+        if text.is_empty() { 0.0 } else { text.parse().ok().filter(|count: &f32| count.is_finite())? };
+    Some(count.signum() * count.abs().ln_1p())
+}
+
+fn bucket(text: &str) -> Option<u32> {
+    match text.len() {
+        0 => Some(N_BUCKETS - 1),
+        // Hex digits are a hash already.
+        1..=8 => Some(u32::from_str_radix(text, 16).ok()? % (N_BUCKETS - 1)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -97,12 +144,18 @@ mod tests {
         format!("{label}\t{counts}\t{values}\n")
     }
 
+    fn parse(log: &str, sizes: [usize; 2]) -> Result<[(Rows<'static>, Vec<u32>); 2]> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.txt");
+        std::fs::write(&path, log).unwrap();
+        read_parts(&path, sizes)
+    }
+
     #[test]
     fn lines_are_rows_in_two_parts() {
         let log = [line("1", "5", "68fd1e64"), line("0", "", ""), line("0", "-3", "ff"), line("1", "2", "1")]
             .concat();
-        let [(train, train_labels), (test, test_labels)] =
-            parse(log.as_bytes(), Path::new("t"), [2, 9]).unwrap();
+        let [(train, train_labels), (test, test_labels)] = parse(&log, [2, 9]).unwrap();
         assert_eq!((train_labels, test_labels), (vec![1, 0], vec![0, 1]));
         assert_eq!((train.n_rows(), train.n_dense(), train.n_fields()), (2, 13, 26));
         let batch = train.as_dense().unwrap().batch(0..2);
@@ -119,19 +172,22 @@ mod tests {
             line("1", "x", "ff"),
             line("1", "5", "xyz"),
             line("1", "inf", "f"),
+            line("1", "NA", "f"),
+            line("1", "1e39", "f"),
+            line("1", "5", "123456789"),
+            line("", "5", "f"),
             "1\t2\n".into(),
             "x".repeat(9000),
         ] {
-            let text = good.clone() + &bad;
-            let refused = parse(text.as_bytes(), Path::new("t"), [9, 9]).err().unwrap().to_string();
+            let refused = parse(&(good.clone() + &bad), [9, 9]).err().unwrap().to_string();
             assert!(refused.contains("line 2"), "{refused}");
         }
         // Too few lines for a test part, or for any.
         for (log, lines) in [(good.as_str(), 1), ("", 0)] {
-            let refused = parse(log.as_bytes(), Path::new("t"), [9, 9]).err().unwrap().to_string();
+            let refused = parse(log, [9, 9]).err().unwrap().to_string();
             let expected =
-                format!("t has {lines} lines, but at least 10 are needed: the first 9 to train on");
-            assert!(refused.starts_with(&expected), "{refused}");
+                format!("train.txt has {lines} lines, but at least 10 are needed: the first 9 to train on");
+            assert!(refused.contains(&expected), "{refused}");
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Servers are read as hostile: what they send is compared with what is known of the file, and no more of it is stored
 //! than the file has bytes.
 
-use super::checked::{put_in_place, sha256};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::ops::ControlFlow;
@@ -11,14 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 use ureq::http::{Response, Uri};
-use ureq::{Agent, Body, BodyReader, Timeout};
+use ureq::{Agent, Body, Timeout};
 
 /// Requests to one mirror, each from where the one before it ended.
 const ATTEMPTS: usize = 3;
 /// Redirects that are followed from one address.
 const REDIRECTS: usize = 5;
-/// Bytes read at a time.
-const CHUNK: usize = 1 << 16;
 
 /// A file that others publish.
 #[derive(Debug, Clone, Copy)]
@@ -56,12 +55,14 @@ pub enum DownloadError {
     NotDownloaded { name: String, failures: Vec<MirrorFailure> },
     #[error("cannot take {path}: {reason}; the folder given with --from must hold it as it was published")]
     BadCopy { path: PathBuf, reason: String },
-    #[error("cannot write {path}: {reason}")]
-    CannotWrite { path: PathBuf, reason: String },
+    #[error("{path} is not the archive that was published: {reason}; delete it and download it again")]
+    BadArchive { path: PathBuf, reason: String },
     #[error("{path} is being written by another process: wait until it is done, then try again")]
     Busy { path: PathBuf },
     #[error("interrupted after {done} of the {bytes} bytes of {name}: the next attempt goes on from there")]
     Interrupted { name: String, done: u64, bytes: u64 },
+    #[error(transparent)]
+    File(#[from] easyllp::Error),
 }
 
 /// Why an attempt at one mirror failed.
@@ -79,21 +80,20 @@ fn lines(failures: &[MirrorFailure]) -> String {
     failures.iter().map(line).collect::<Vec<_>>().concat()
 }
 
+/// Gets the bytes that are there and the bytes in all, and may interrupt.
+pub(super) type Watch<'w> = &'w mut dyn FnMut(u64, u64) -> ControlFlow<()>;
+
 /// Puts the file into the folder, checked. What is there and right is left alone.
 ///
-/// `watch` gets the bytes that are there and the bytes in all, at the start and whenever some have come. If it breaks,
-/// the next call goes on from there. While a server is silent, it is not asked.
+/// `watch` is called at the start and whenever some bytes have come. If it breaks, the next call goes on from there. While a
+/// server is silent, it is not asked.
 pub(super) fn fetch(
     file: &Published,
     folder: &Path,
     origin: &Origin,
-    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    watch: Watch,
 ) -> Result<PathBuf, DownloadError> {
-    let limits = Limits {
-        connect: Duration::from_secs(10),
-        silence: Duration::from_secs(30),
-        pause: Duration::from_secs(1),
-    };
+    let limits = Limits { silence: Duration::from_secs(30), pause: Duration::from_secs(1) };
     fetch_within(limits, file, folder, origin, watch)
 }
 
@@ -102,20 +102,23 @@ fn fetch_within(
     file: &Published,
     folder: &Path,
     origin: &Origin,
-    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    watch: Watch,
 ) -> Result<PathBuf, DownloadError> {
     let path = folder.join(file.name);
     if File::open(&path).and_then(|mut opened| fault(file, &mut opened)).is_ok_and(|fault| fault.is_none()) {
         return Ok(path);
     }
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-    let mut part = Part::open(file, folder)?;
+    let mut part = Part::open(file, folder, watch)?;
     let filled = match origin {
-        Origin::Mirrors => download(limits, &mut part, file.mirrors, watch),
-        Origin::Address(address) => download(limits, &mut part, &[address], watch),
-        Origin::Folder(copies) => copy(&mut part, &copies.join(file.name), watch),
+        Origin::Mirrors => download(limits, &mut part, file.mirrors),
+        Origin::Address(address) => download(limits, &mut part, &[address]),
+        Origin::Folder(copies) => copy(&mut part, &copies.join(file.name)),
     };
-    let placed = filled.and_then(|()| part.put_in_place(&path));
+    let placed = filled.and_then(|()| {
+        let renamed = part.opened.sync_all().and_then(|()| fs::rename(&part.path, &path));
+        renamed.map_err(|error| cannot_write(&path, &error))
+    });
     if placed.is_err() && part.length == 0 {
         // Nothing to go on from. If it cannot be removed, it does no harm.
         let _ = fs::remove_file(&part.path);
@@ -135,13 +138,30 @@ fn fault(file: &Published, opened: &mut File) -> io::Result<Option<String>> {
     Ok((found != expected).then(|| format!("its SHA-256 is {found} instead of {expected}")))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> DownloadError {
-    DownloadError::CannotWrite { path: path.into(), reason: error.to_string() }
+/// The SHA-256 of all that can be read, as it is usually written.
+pub(super) fn sha256(reader: &mut impl Read) -> io::Result<String> {
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        let n_bytes = reader.read(&mut buffer)?;
+        if n_bytes == 0 {
+            break;
+        }
+        hasher.update(&buffer[..n_bytes]);
+    }
+    Ok(hasher.finalize().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes all that is written to it");
+        text
+    }))
+}
+
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> DownloadError {
+    easyllp::Error::CannotWrite { path: path.into(), reason: error.to_string() }.into()
 }
 
 /// What there is of a file, under a name of its own beside the one that it will have.
 struct Part<'a> {
     file: &'a Published<'a>,
+    watch: Watch<'a>,
     path: PathBuf,
     opened: File,
     length: u64,
@@ -151,39 +171,57 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Opens what an earlier call has left, or begins anew.
-    fn open(file: &'a Published<'a>, folder: &Path) -> Result<Self, DownloadError> {
+    fn open(file: &'a Published<'a>, folder: &Path, watch: Watch<'a>) -> Result<Self, DownloadError> {
         let path = folder.join(format!("{}.part", file.name));
         loop {
-            let opened = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(true)
-                .open(&path)
-                .map_err(|error| cannot_write(&path, &error))?;
-            match opened.try_lock() {
-                Err(TryLockError::WouldBlock) => return Err(DownloadError::Busy { path }),
-                // Not every file system has locks; the checksum tells if two processes mixed their bytes.
-                Ok(()) | Err(TryLockError::Error(_)) => {}
+            let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
+            let opened = opened.map_err(|error| cannot_write(&path, &error))?;
+            // Not every file system has locks; the checksum tells if two processes mixed their bytes.
+            if matches!(opened.try_lock(), Err(TryLockError::WouldBlock)) {
+                return Err(DownloadError::Busy { path });
             }
             // Between opening and locking, the process that had it may have given it its name.
-            if !path.exists() {
-                continue;
+            if path.exists() {
+                let length = opened.metadata().map_err(|error| cannot_write(&path, &error))?.len();
+                return Ok(Self { file, watch, path, opened, length, mixed: false });
             }
-            let length = opened.metadata().map_err(|error| cannot_write(&path, &error))?.len();
-            return Ok(Self { file, path, opened, length, mixed: false });
         }
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), DownloadError> {
-        self.opened.write_all(bytes).map_err(|error| cannot_write(&self.path, &error))?;
-        self.length += bytes.len() as u64;
-        Ok(())
     }
 
     fn clear(&mut self) -> Result<(), DownloadError> {
         self.opened.set_len(0).map_err(|error| cannot_write(&self.path, &error))?;
-        self.length = 0;
-        self.mixed = false;
+        (self.length, self.mixed) = (0, false);
+        Ok(())
+    }
+
+    /// Appends a source, which must bring what is lacking and no more.
+    fn fill(&mut self, source: &mut dyn Read) -> Result<(), Failed> {
+        let bytes = self.file.bytes;
+        let mut buffer = vec![0; 1 << 16];
+        let end = loop {
+            if (self.watch)(self.length, bytes).is_break() {
+                let name = self.file.name.into();
+                return Err(DownloadError::Interrupted { name, done: self.length, bytes }.into());
+            }
+            match source.read(&mut buffer) {
+                Ok(0) => break "it ends".into(),
+                Ok(n_bytes) if n_bytes as u64 > bytes - self.length => {
+                    self.clear()?;
+                    return Err(Failed::Mirror(format!("it has more than {bytes} bytes")));
+                }
+                Ok(n_bytes) => {
+                    let written = self.opened.write_all(&buffer[..n_bytes]);
+                    written.map_err(|error| cannot_write(&self.path, &error))?;
+                    self.length += n_bytes as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break reason(error.into()),
+            }
+        };
+        // Once all of it is there, it does not matter how the end came.
+        if self.length < bytes {
+            return Err(Failed::Attempt(format!("{end} after {} of {bytes} bytes", self.length)));
+        }
         Ok(())
     }
 
@@ -191,14 +229,10 @@ impl<'a> Part<'a> {
     fn check(&mut self) -> Result<(), Failed> {
         let fault = fault(self.file, &mut self.opened).map_err(|error| cannot_write(&self.path, &error))?;
         let Some(reason) = fault else { return Ok(()) };
-        let mixed = self.mixed;
-        self.clear()?;
         // The mirror is not to blame for what it did not send.
-        Err(if mixed { Failed::Attempt(reason) } else { Failed::Mirror(reason) })
-    }
-
-    fn put_in_place(&self, path: &Path) -> Result<(), DownloadError> {
-        put_in_place(&self.opened, &self.path, path).map_err(|error| cannot_write(path, &error))
+        let failed = if self.mixed { Failed::Attempt(reason) } else { Failed::Mirror(reason) };
+        self.clear()?;
+        Err(failed)
     }
 }
 
@@ -218,44 +252,30 @@ impl From<DownloadError> for Failed {
     }
 }
 
-/// How long servers are waited for.
+/// How long servers are waited for: for the next bytes, and before the same mirror is asked again.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// For a connection, its name and its encryption.
-    connect: Duration,
-    /// For the next bytes.
     silence: Duration,
-    /// Before the same mirror is asked again.
     pause: Duration,
 }
 
-impl Limits {
-    fn agent(self) -> Agent {
-        let config = Agent::config_builder()
-            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
-            .http_status_as_error(false)
-            // Followed here: ureq would read the body of a redirect, however long, and panics at some that are broken.
-            .max_redirects(0)
-            // An attempt never depends on what is left of the one before.
-            .max_idle_connections(0)
-            .timeout_resolve(Some(self.connect))
-            .timeout_connect(Some(self.connect))
-            .timeout_recv_response(Some(self.silence))
-            .timeout_per_read(Some(self.silence))
-            .timeout_per_write(Some(self.silence))
-            .build();
-        Agent::new_with_config(config)
-    }
-}
-
 /// Fills the part from the first mirror that has the file.
-fn download(
-    limits: Limits,
-    part: &mut Part,
-    mirrors: &[&str],
-    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<(), DownloadError> {
-    let agent = limits.agent();
+fn download(limits: Limits, part: &mut Part, mirrors: &[&str]) -> Result<(), DownloadError> {
+    let (to_connect, silence) = (Some(limits.silence / 3), Some(limits.silence));
+    let agent = Agent::config_builder()
+        .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+        .http_status_as_error(false)
+        // Followed here: ureq would read the body of a redirect, however long, and panics at some that are broken.
+        .max_redirects(0)
+        // An attempt never depends on what is left of the one before.
+        .max_idle_connections(0)
+        .timeout_resolve(to_connect)
+        .timeout_connect(to_connect)
+        .timeout_recv_response(silence)
+        .timeout_per_read(silence)
+        .timeout_per_write(silence)
+        .build()
+        .new_agent();
     let mut failures = Vec::new();
     for mirror in mirrors {
         let address = format!("{}/{}", mirror.trim_end_matches('/'), part.file.name);
@@ -264,14 +284,14 @@ fn download(
             if n_failed > 0 {
                 std::thread::sleep(limits.pause);
             }
-            let (reason, again) = match attempt(&agent, &address, part, watch) {
+            let (reason, is_last) = match attempt(&agent, &address, part) {
                 Ok(()) => return Ok(()),
-                Err(Failed::Attempt(reason)) => (reason, true),
-                Err(Failed::Mirror(reason)) => (reason, false),
+                Err(Failed::Attempt(reason)) => (reason, false),
+                Err(Failed::Mirror(reason)) => (reason, true),
                 Err(Failed::Fetch(error)) => return Err(error),
             };
             failures.push(MirrorFailure { address: address.clone(), reason });
-            if !again {
+            if is_last {
                 break;
             }
         }
@@ -280,18 +300,29 @@ fn download(
 }
 
 /// Asks for what the part lacks, and checks the whole.
-fn attempt(
-    agent: &Agent,
-    address: &str,
-    part: &mut Part,
-    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<(), Failed> {
+fn attempt(agent: &Agent, address: &str, part: &mut Part) -> Result<(), Failed> {
+    let bytes = part.file.bytes;
     // An earlier call may have ended between the last byte and the check. A part that is too long fails the check.
-    if part.length < part.file.bytes {
-        let response = request(agent, address, part.length).map_err(Failed::Mirror)?;
-        let mut body = accept(response, part)?;
-        receive(&mut body, part, watch)?;
+    if part.length >= bytes {
+        return part.check();
     }
+    let response = request(agent, address, part.length).map_err(Failed::Mirror)?;
+    match response.status().as_u16() {
+        200 => {
+            if let Some(offered) = response.body().content_length().filter(|&offered| offered != bytes) {
+                return Err(Failed::Mirror(format!("it has {offered} bytes instead of {bytes}")));
+            }
+            part.clear()?;
+        }
+        206 if goes_on(&response, part) => {}
+        206 | 416 if part.length > 0 => {
+            let reason = format!("it does not go on from byte {}", part.length);
+            part.clear()?;
+            return Err(Failed::Attempt(reason));
+        }
+        status => return Err(Failed::Mirror(format!("HTTP status {status}"))),
+    }
+    part.fill(&mut response.into_body().into_reader())?;
     part.check()
 }
 
@@ -309,8 +340,8 @@ fn request(agent: &Agent, address: &str, from: u64) -> Result<Response<Body>, St
             return Ok(response);
         }
         let location = response.headers().get("Location").and_then(|location| location.to_str().ok());
-        address =
-            location.and_then(|location| redirected(&address, location)).ok_or("it redirects to nowhere")?;
+        let next = location.and_then(|location| redirected(&address, location));
+        address = next.ok_or("it redirects to nowhere")?;
     }
     Err(format!("it redirects more than {REDIRECTS} times"))
 }
@@ -319,80 +350,24 @@ fn request(agent: &Agent, address: &str, from: u64) -> Result<Response<Body>, St
 fn redirected(from: &str, location: &str) -> Option<String> {
     let from: Uri = from.parse().ok()?;
     let (scheme, authority) = (from.scheme()?, from.authority()?);
-    if location.starts_with("//") {
-        Some(format!("{scheme}:{location}"))
+    Some(if location.starts_with("//") {
+        format!("{scheme}:{location}")
     } else if location.starts_with('/') {
-        Some(format!("{scheme}://{authority}{location}"))
+        format!("{scheme}://{authority}{location}")
     } else if location.contains("://") {
-        Some(location.to_owned())
+        location.to_owned()
     } else {
-        let (folder, _) = from.path().rsplit_once('/')?;
-        Some(format!("{scheme}://{authority}{folder}/{location}"))
-    }
-}
-
-/// The body of a response if it goes on where the part ends, or begins anew.
-fn accept(response: Response<Body>, part: &mut Part) -> Result<BodyReader<'static>, Failed> {
-    let bytes = part.file.bytes;
-    match response.status().as_u16() {
-        200 => {
-            if let Some(offered) = response.body().content_length().filter(|&offered| offered != bytes) {
-                return Err(Failed::Mirror(format!("it has {offered} bytes instead of {bytes}")));
-            }
-            part.clear()?;
-        }
-        206 if goes_on(&response, part) => {}
-        206 | 416 if part.length > 0 => {
-            let reason = format!("it does not go on from byte {}", part.length);
-            part.clear()?;
-            return Err(Failed::Attempt(reason));
-        }
-        status => return Err(Failed::Mirror(format!("HTTP status {status}"))),
-    }
-    Ok(response.into_body().into_reader())
+        format!("{scheme}://{authority}{}/{location}", from.path().rsplit_once('/')?.0)
+    })
 }
 
 /// Whether a partial response says `bytes first-last/all`, with the first byte that the part lacks and the right number
 /// in all, which may be left open.
 fn goes_on(response: &Response<Body>, part: &Part) -> bool {
     let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
-    let fits = |range: &str| {
-        let (span, all) = range.strip_prefix("bytes ")?.split_once('/')?;
-        let (first, _) = span.split_once('-')?;
-        Some(first.parse() == Ok(part.length) && (all == "*" || all.parse() == Ok(part.file.bytes)))
-    };
-    range.and_then(fits).unwrap_or(false)
-}
-
-/// Appends a body to the part, to which it must bring what is lacking and no more.
-fn receive(
-    body: &mut impl Read,
-    part: &mut Part,
-    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<(), Failed> {
-    let bytes = part.file.bytes;
-    let mut buffer = vec![0; CHUNK];
-    let end = loop {
-        if watch(part.length, bytes).is_break() {
-            let name = part.file.name.into();
-            return Err(DownloadError::Interrupted { name, done: part.length, bytes }.into());
-        }
-        match body.read(&mut buffer) {
-            Ok(0) => break "it ends".into(),
-            Ok(n_bytes) if n_bytes as u64 > bytes - part.length => {
-                part.clear()?;
-                return Err(Failed::Mirror(format!("it has more than {bytes} bytes")));
-            }
-            Ok(n_bytes) => part.append(&buffer[..n_bytes])?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break reason(error.into()),
-        }
-    };
-    // Once all of it is there, it does not matter how the end came.
-    if part.length < bytes {
-        return Err(Failed::Attempt(format!("{end} after {} of {bytes} bytes", part.length)));
-    }
-    Ok(())
+    range
+        .and_then(|range| range.strip_prefix(&format!("bytes {}-", part.length)))
+        .is_some_and(|rest| rest.ends_with("/*") || rest.ends_with(&format!("/{}", part.file.bytes)))
 }
 
 /// What to tell of an error, which stands after the address it is about.
@@ -406,15 +381,11 @@ fn reason(error: ureq::Error) -> String {
 }
 
 /// Fills the part from a copy, which is checked as a download is.
-fn copy(
-    part: &mut Part,
-    from: &Path,
-    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<(), DownloadError> {
+fn copy(part: &mut Part, from: &Path) -> Result<(), DownloadError> {
     let bad = |reason| DownloadError::BadCopy { path: from.into(), reason };
     let mut opened = File::open(from).map_err(|error| bad(error.to_string()))?;
     part.clear()?;
-    receive(&mut opened, part, watch).and_then(|()| part.check()).or_else(|failed| match failed {
+    part.fill(&mut opened).and_then(|()| part.check()).or_else(|failed| match failed {
         Failed::Fetch(error) => Err(error),
         Failed::Attempt(reason) | Failed::Mirror(reason) => {
             part.clear()?;

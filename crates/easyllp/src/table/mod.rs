@@ -28,6 +28,8 @@ mod unfamiliar;
 #[cfg(feature = "tables")]
 mod write;
 
+#[cfg(feature = "tables")]
+pub use csv::{CsvOptions, Delimiter};
 pub use encode::{ColumnEncoder, ColumnEncoding, Encoder, EncoderOptions, TableSummary};
 #[cfg(feature = "tables")]
 pub use groups::Groups;

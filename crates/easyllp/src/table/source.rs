@@ -1,10 +1,11 @@
-//! Files as one table: CSV (plain, gzip, zstd), Parquet, Arrow IPC, and images as IDX or CIFAR binary.
+//! Files as one table: CSV and TSV (plain, gzip, zstd), Parquet, Arrow IPC, and images as IDX or CIFAR binary.
 //!
 //! A [`Source`] is read batch by batch, in Arrow's own types, so that a file need not fit in memory; [`Source::table`]
-//! turns a batch into columns that an encoder understands. Files are told by their names.
+//! turns a batch into columns that an encoder understands. Formats are inferred from file extensions.
 
 use super::cells::as_type;
 use super::convert::ColumnBuilder;
+use super::csv::CsvOptions;
 use super::{Kind, Table, csv, images, parquet};
 use crate::error::{Error, Result};
 use crate::model::ImageShape;
@@ -59,17 +60,19 @@ enum Format {
 }
 
 impl Format {
-    fn of(path: &Path) -> Result<Self> {
+    fn of(path: &Path, csv: &CsvOptions) -> Result<Self> {
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
         let is_packed = plain.len() < name.len();
         match plain.rsplit_once('.').map_or(plain, |(_, extension)| extension) {
-            "csv" => Ok(Self::Csv),
+            "csv" | "tsv" => Ok(Self::Csv),
             "parquet" | "pq" if !is_packed => Ok(Self::Parquet),
             "arrow" | "feather" | "ipc" if !is_packed => Ok(Self::Arrow),
             "bin" if !is_packed => Ok(Self::Cifar),
             "idx" => Ok(Self::Idx),
             _ if plain.ends_with("-ubyte") => Ok(Self::Idx),
+            // What has a delimiter is text, whatever it is called.
+            _ if csv.delimiter.is_some() => Ok(Self::Csv),
             _ => Err(Error::UnknownFormat { path: path.into() }),
         }
     }
@@ -82,19 +85,31 @@ pub struct Source {
     format: Format,
     schema: SchemaRef,
     read_as: BTreeMap<String, ReadAs>,
+    csv: CsvOptions,
+    /// Rows that are read at most, if not all are.
+    limit: Option<usize>,
 }
 
 impl Source {
     /// Opens files by name or by pattern (`logs/*.parquet`), in the order of their names; the columns of `read_as` are read as told.
     pub fn open(patterns: &[String], read_as: BTreeMap<String, ReadAs>) -> Result<Self> {
+        Self::open_with(patterns, read_as, CsvOptions::default())
+    }
+
+    /// The same, with text files read by these options.
+    pub fn open_with(
+        patterns: &[String],
+        read_as: BTreeMap<String, ReadAs>,
+        csv: CsvOptions,
+    ) -> Result<Self> {
         let files = expand(patterns)?;
-        let format = Format::of(&files[0])?;
+        let format = Format::of(&files[0], &csv)?;
         let mut schema: Option<Schema> = None;
         for file in &files {
-            if Format::of(file)? != format {
+            if Format::of(file, &csv)? != format {
                 return Err(bad(file, format!("it is of another format than {}", files[0].display())));
             }
-            let of_file = schema_of(file, format, &read_as)?;
+            let of_file = schema_of(file, format, &read_as, &csv)?;
             schema = Some(match schema {
                 None => of_file,
                 Some(schema) => merged(&schema, &of_file, file)?,
@@ -110,7 +125,7 @@ impl Source {
                 return Err(Error::UnreadableColumn { column, found });
             }
         }
-        let source = Self { files, format, schema: Arc::new(schema), read_as };
+        let source = Self { files, format, schema: Arc::new(schema), read_as, csv, limit: None };
         for column in source.read_as.keys() {
             source.kind(column)?;
         }
@@ -134,7 +149,7 @@ impl Source {
         images::shape(self.schema.field_with_name(column).ok()?)
     }
 
-    /// Whether the files are CSV, whose types are inferred.
+    /// Whether the files are delimiter-separated text, whose types are inferred.
     pub fn is_csv(&self) -> bool {
         self.format == Format::Csv
     }
@@ -152,6 +167,10 @@ impl Source {
         let columns = match names.len().saturating_sub(LISTED) {
             0 => listed,
             more => format!("{listed} and {more} more"),
+        };
+        let columns = match csv::of_one_column(&self.schema).filter(|_| self.is_csv()) {
+            Some(delimiter) => format!("{columns} (one column: is the delimiter {delimiter}?)"),
+            None => columns,
         };
         Error::NoSuchColumn { path: self.files[0].clone(), column: column.into(), columns }
     }
@@ -172,12 +191,27 @@ impl Source {
         self
     }
 
+    /// Reads only the first rows. A mistake in later ones may still be an error.
+    #[must_use]
+    pub fn first(self, n_rows: usize) -> Self {
+        Self { limit: Some(n_rows), ..self }
+    }
+
     /// The named columns in batches, file after file. Categories may come coded, in whatever form suits;
     /// [`plain`](Self::plain) has them as the files say.
     pub fn batches<'s>(&'s self, columns: &'s [String]) -> impl Iterator<Item = Result<RecordBatch>> + 's {
-        self.files.iter().flat_map(|file| match self.open_file(file, columns) {
+        let mut batches = self.files.iter().flat_map(|file| match self.open_file(file, columns) {
             Ok(batches) => batches,
             Err(error) => Box::new(std::iter::once(Err(error))),
+        });
+        let mut left = self.limit.unwrap_or(usize::MAX);
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let batch = batches.next()?.map(|batch| batch.slice(0, left.min(batch.num_rows())));
+            left -= batch.as_ref().map_or(0, RecordBatch::num_rows);
+            Some(batch)
         })
     }
 
@@ -207,16 +241,16 @@ impl Source {
     /// The named columns of all rows.
     pub fn read(&self, columns: &[String]) -> Result<Table> {
         let mut builders = self.builders(columns)?;
-        if self.format == Format::Parquet {
+        if self.format == Format::Parquet && self.limit.is_none() {
             let n_rows = self.files.iter().map(|file| parquet::n_rows(file)).sum::<Result<usize>>()?;
             for builder in &mut builders {
                 builder.reserve(n_rows);
             }
         }
-        if self.format == Format::Csv {
+        if self.format == Format::Csv && self.limit.is_none() {
             let places = self.places(columns)?;
             for file in &self.files {
-                csv::read(file, &self.schema, &places, &mut builders)?;
+                csv::read(file, &self.csv, &self.schema, &places, &mut builders)?;
             }
             return finish(builders, columns);
         }
@@ -244,7 +278,7 @@ impl Source {
         let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
         let places = self.places(columns)?;
         Ok(match self.format {
-            Format::Csv => Box::new(csv::batches(file, &self.schema, &places, &self.read_as)?),
+            Format::Csv => Box::new(csv::batches(file, &self.csv, &self.schema, &places, &self.read_as)?),
             Format::Parquet => Box::new(parquet::batches(file, &places, &self.read_as)?),
             Format::Arrow => {
                 let reader = FileReader::try_new(BufReader::new(opened()?), Some(places))
@@ -302,10 +336,15 @@ fn expand(patterns: &[String]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn schema_of(file: &Path, format: Format, read_as: &BTreeMap<String, ReadAs>) -> Result<Schema> {
+fn schema_of(
+    file: &Path,
+    format: Format,
+    read_as: &BTreeMap<String, ReadAs>,
+    csv: &CsvOptions,
+) -> Result<Schema> {
     let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
     let schema = match format {
-        Format::Csv => csv::schema(file, read_as)?,
+        Format::Csv => csv::schema(file, csv, read_as)?,
         Format::Parquet => parquet::schema(file)?,
         Format::Arrow => {
             let reader =

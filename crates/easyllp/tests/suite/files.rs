@@ -2,7 +2,7 @@
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use easyllp::Error;
-use easyllp::table::{Column, Kind, ReadAs, Source, Table, TableWriter};
+use easyllp::table::{Column, CsvOptions, Delimiter, Kind, ReadAs, Source, Table, TableWriter};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -88,6 +88,162 @@ fn kinds_are_told_and_can_be_overruled() {
         *source.read(&["id".into()]).unwrap().column("id").unwrap(),
         Column::categorical(["7", "8", "9", "10"])
     );
+}
+
+/// The same table by every delimiter, inferred, set or by the file extension; fields in quotes hold any of them.
+#[test]
+fn delimiters_do_not_change_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let lines = [
+        "id~\"what, who; how|why\twhere\"~city",
+        "1~\"a, b; c|d\te~f\"~Bern",
+        "2~say \"so\"~\"\"",
+        "3~\"\n\"~x",
+    ];
+    let columns = ["id", "what, who; how|why\twhere", "city"];
+    let by =
+        |delimiter: Delimiter| lines.join("\r\n").replace('~', &char::from(delimiter.byte()).to_string());
+    let set = |path: &Path, delimiter| {
+        let csv = CsvOptions { delimiter: Some(delimiter), ..CsvOptions::default() };
+        Source::open_with(&[path.display().to_string()], BTreeMap::new(), csv)
+    };
+    for delimiter in Delimiter::ALL {
+        let character = char::from(delimiter.byte());
+        let what = [format!("a, b; c|d\te{character}f"), "say \"so\"".into(), "\n".into()];
+        let expected = [
+            Column::Numeric(vec![1.0, 2.0, 3.0]),
+            Column::categorical(what.iter().map(String::as_str)),
+            Column::categorical(["Bern", "", "x"]),
+        ];
+        fs::write(at("t.csv"), by(delimiter)).unwrap();
+        fs::write(at("t.log"), by(delimiter)).unwrap();
+        let names = columns.map(str::to_owned);
+        let tables = [
+            open(&at("t.csv")).unwrap().read(&names),
+            set(&at("t.csv"), delimiter).unwrap().read(&names),
+            // With a delimiter a file may have any name.
+            set(&at("t.log"), delimiter).unwrap().read(&names),
+        ];
+        for table in tables {
+            let table = table.unwrap();
+            let found: Vec<&Column> = columns.iter().map(|name| table.column(name).unwrap()).collect();
+            assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{delimiter}");
+        }
+        // Batch by batch, too.
+        let source = open(&at("t.csv")).unwrap();
+        let batch = source.batches(&names).next().unwrap().unwrap();
+        assert_eq!(source.table(&batch, &names).unwrap().column("city").unwrap(), &expected[2]);
+    }
+    // The extension tells of tabs where the header would tell of something else; what is set goes before both.
+    let header = "a,b,c\td\n1\t2\n";
+    let mut packed =
+        flate2::write::GzEncoder::new(fs::File::create(at("t.tsv.gz")).unwrap(), flate2::Compression::new(6));
+    packed.write_all(header.as_bytes()).unwrap();
+    packed.finish().unwrap();
+    fs::write(at("t.TSV"), header).unwrap();
+    fs::write(at("t.tsv.zst"), zstd::encode_all(header.as_bytes(), 3).unwrap()).unwrap();
+    for name in ["t.TSV", "t.tsv.gz", "t.tsv.zst"] {
+        let names: Vec<String> =
+            open(&at(name)).unwrap().columns().into_iter().map(|(name, _)| name.to_owned()).collect();
+        assert_eq!(names, ["a,b,c", "d"], "{name}");
+        assert!(set(&at(name), Delimiter::Comma).is_err(), "{name}");
+    }
+    // Files of one table may have delimiters of their own.
+    fs::write(at("u1.csv"), "a;b\n1;2\n").unwrap();
+    fs::write(at("u2.tsv"), "a\tb\n3\t4\n").unwrap();
+    let both = [at("u1.csv"), at("u2.tsv")].map(|path| path.display().to_string());
+    let both = Source::open(&both, BTreeMap::new()).unwrap().read(&["b".into()]).unwrap();
+    assert_eq!(*both.column("b").unwrap(), Column::Numeric(vec![2.0, 4.0]));
+}
+
+#[test]
+fn a_wrong_delimiter_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let refused = |text: &str, delimiter: Option<Delimiter>| {
+        fs::write(&path, text).unwrap();
+        let csv = CsvOptions { delimiter, ..CsvOptions::default() };
+        let source = Source::open_with(&[path.display().to_string()], BTreeMap::new(), csv);
+        let error = source.and_then(|source| source.read(&["b".into()])).unwrap_err().to_string();
+        error.rsplit("t.csv ").next().unwrap().to_owned()
+    };
+    let cannot = "cannot be read as a table: line 2: ";
+    for (text, delimiter, expected) in [
+        (
+            "a;b\n1;2\n",
+            Some(Delimiter::Comma),
+            "has no column `b`; it has a;b (one column: is the delimiter semicolon?)",
+        ),
+        ("a;b|c\n1;2|3\n", None, "has no column `b`; it has a;b|c (one column: is the delimiter semicolon?)"),
+        (
+            "a;b\n1,5;2,5\n",
+            Some(Delimiter::Comma),
+            &format!(
+                "{cannot}found 3 fields, expected 1 as in the header; the delimiter is comma: is it semicolon?"
+            ),
+        ),
+        (
+            "a|b|c,d\n1,2\n",
+            None,
+            &format!(
+                "{cannot}found 1 field, expected 3 as in the header; the delimiter is pipe: set another if it is not"
+            ),
+        ),
+        ("a,b\n1\n", None, &format!("{cannot}found 1 field, expected 2 as in the header")),
+    ] {
+        assert_eq!(refused(text, delimiter), expected, "{text:?}");
+    }
+}
+
+/// Names in the place of a header, and a limit on rows.
+#[test]
+fn files_without_a_header_have_names_and_the_first_rows_may_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let with = |text: &str, n_names: usize| {
+        fs::write(&path, text).unwrap();
+        let names = (0..n_names).map(|place| format!("c{place}")).collect();
+        Source::open_with(
+            &[path.display().to_string()],
+            BTreeMap::new(),
+            CsvOptions { names, ..CsvOptions::default() },
+        )
+    };
+    let column =
+        |source: Source| source.read(&["c1".into()]).map(|table| table.column("c1").unwrap().clone());
+    let text = "\n1|2|x\n3|4|\"y\nz\"\n5|6|\n";
+    let numbers = |numbers: &[f64]| Ok(Column::Numeric(numbers.to_vec()));
+    assert_eq!(column(with(text, 3).unwrap()), numbers(&[2.0, 4.0, 6.0]));
+    for n_rows in 1..5 {
+        let expected = numbers(&[2.0, 4.0, 6.0][..n_rows.min(3)]);
+        assert_eq!(column(with(text, 3).unwrap().first(n_rows)), expected);
+    }
+    assert_eq!(column(with(text, 3).unwrap().first(0)), Err(Error::NoRows));
+    let refused = with(text, 2).unwrap_err().to_string();
+    assert!(
+        refused.ends_with(
+            ": line 2: found 3 fields, expected 2; the delimiter is pipe: set another if it is not"
+        ),
+        "{refused}"
+    );
+    let twice = CsvOptions { names: ["a", "b", "a"].map(String::from).to_vec(), ..CsvOptions::default() };
+    let twice = Source::open_with(&[path.display().to_string()], BTreeMap::new(), twice);
+    assert_eq!(twice.unwrap_err(), Error::ColumnTwice { column: "a".into() });
+    assert_eq!(column(with("", 3).unwrap()), Err(Error::NoRows));
+    // What comes long after the first rows is not looked at, in many batches or in several files.
+    let long = "1,2\n".repeat(1 << 20) + "1,x\n";
+    assert!(matches!(column(with(&long, 2).unwrap()), Err(Error::BadFile { .. })));
+    let Column::Numeric(values) = column(with(&long, 2).unwrap().first(400_000)).unwrap() else {
+        panic!("c1 has numbers")
+    };
+    assert_eq!(values.len(), 400_000);
+    let parquet = folder.path().join("t.parquet");
+    write(&parquet);
+    write(&folder.path().join("u.parquet"));
+    let both = [parquet, folder.path().join("u.parquet")].map(|path| path.display().to_string());
+    let first = Source::open(&both, BTreeMap::new()).unwrap().first(5).read(&["id".into()]).unwrap();
+    assert_eq!(*first.column("id").unwrap(), Column::Numeric(vec![7.0, 8.0, 9.0, 10.0, 7.0]));
 }
 
 #[test]

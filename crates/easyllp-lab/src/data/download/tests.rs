@@ -7,44 +7,42 @@ use server::{Reply, Server, beginning, not_found, redirect, response, rest, whol
 use tempfile::TempDir;
 
 /// Longer than any test takes, so that only a test that waits for silence ever sees one of these end.
-const PATIENT: Limits =
-    Limits { connect: Duration::from_mins(1), silence: Duration::from_mins(1), pause: Duration::ZERO };
+const PATIENT: Limits = Limits { silence: Duration::from_mins(3), pause: Duration::ZERO };
 
-/// A file to fetch and a folder to fetch it into.
+/// What is published.
+const BODY: &[u8] = b"0123456789";
+
+type Fetched = Result<PathBuf, DownloadError>;
+
+/// A folder to fetch a file into.
 struct Case {
     folder: TempDir,
     body: Vec<u8>,
-    sha256: Option<String>,
 }
 
 impl Case {
-    fn new(body: &[u8]) -> Self {
-        let sum = sha256(&mut &body[..]).unwrap();
-        Self { folder: tempfile::tempdir().unwrap(), body: body.into(), sha256: Some(sum) }
+    /// A folder with what an earlier call could have left in it.
+    fn new(body: &[u8], left: &[(&str, &[u8])]) -> Self {
+        let case = Self { folder: tempfile::tempdir().unwrap(), body: body.into() };
+        fs::create_dir(case.path("")).unwrap();
+        for (name, bytes) in left {
+            fs::write(case.path(name), bytes).unwrap();
+        }
+        case
     }
 
-    fn fetch_with(
-        &self,
-        limits: Limits,
-        mirrors: &[&Server],
-        origin: &Origin,
-        watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<PathBuf, DownloadError> {
-        let mirrors: Vec<&str> = mirrors.iter().map(|server| &server.address[..]).collect();
-        let file = Published {
-            name: "file.gz",
-            bytes: self.body.len() as u64,
-            sha256: self.sha256.as_deref(),
-            mirrors: &mirrors,
-        };
-        fetch_within(limits, &file, &self.folder.path().join("data"), origin, watch)
+    fn fetch_with(&self, limits: Limits, mirrors: &[&str], origin: &Origin, watch: Watch) -> Fetched {
+        let sum = sha256(&mut &self.body[..]).unwrap();
+        let bytes = self.body.len() as u64;
+        let file = Published { name: "file.gz", bytes, sha256: Some(&sum), mirrors };
+        fetch_within(limits, &file, &self.path(""), origin, watch)
     }
 
-    fn fetch(&self, mirrors: &[&Server]) -> Result<PathBuf, DownloadError> {
-        self.fetch_with(PATIENT, mirrors, &Origin::Mirrors, &mut |_, _| ControlFlow::Continue(()))
+    fn fetch(&self, limits: Limits, mirrors: &[&str]) -> Fetched {
+        self.fetch_with(limits, mirrors, &Origin::Mirrors, &mut |_, _| ControlFlow::Continue(()))
     }
 
-    fn copy(&self, from: &Path) -> Result<PathBuf, DownloadError> {
+    fn copy(&self, from: &Path) -> Fetched {
         let origin = Origin::Folder(from.into());
         self.fetch_with(PATIENT, &[], &origin, &mut |_, _| ControlFlow::Continue(()))
     }
@@ -53,43 +51,33 @@ impl Case {
         self.folder.path().join("data").join(name)
     }
 
-    /// Puts down what an earlier call could have left.
-    fn leave(&self, name: &str, bytes: &[u8]) {
-        fs::create_dir_all(self.folder.path().join("data")).unwrap();
-        fs::write(self.path(name), bytes).unwrap();
+    /// Names and bytes of the files in the folder, sorted.
+    fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let entries = fs::read_dir(self.path("")).unwrap().map(Result::unwrap);
+        let mut files: Vec<_> = entries
+            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
     }
 
-    /// The names in the folder, sorted.
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.folder.path().join("data")).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
+    #[track_caller]
+    fn assert_left(&self, expected: &[(&str, &[u8])], what: &str) {
+        let expected: Vec<_> =
+            expected.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
+        assert_eq!(self.files(), expected, "{what}");
     }
 
     /// Checks that the file has come, and nothing else.
     #[track_caller]
-    fn assert_fetched(&self, result: Result<PathBuf, DownloadError>) {
-        assert_eq!(result.unwrap(), self.path("file.gz"));
-        assert_eq!(fs::read(self.path("file.gz")).unwrap(), self.body);
-        assert_eq!(self.names(), ["file.gz"]);
-    }
-
-    /// Checks that nothing has come, and that the reasons given for it contain these.
-    #[track_caller]
-    fn assert_failed(&self, result: Result<PathBuf, DownloadError>, expected: &[&str]) {
-        let reasons = reasons(result);
-        assert_eq!(reasons.len(), expected.len(), "{reasons:?}");
-        for (reason, expected) in reasons.iter().zip(expected) {
-            assert!(reason.contains(expected), "{reason} should contain {expected}");
-        }
-        assert_eq!(self.names(), [""; 0]);
+    fn assert_fetched(&self, result: Fetched, what: &str) {
+        assert_eq!(result.map_err(|error| format!("{what}: {error}")), Ok(self.path("file.gz")));
+        self.assert_left(&[("file.gz", &self.body)], what);
     }
 }
 
 #[track_caller]
-fn reasons(result: Result<PathBuf, DownloadError>) -> Vec<String> {
+fn reasons(result: Fetched) -> Vec<String> {
     match result {
         Err(DownloadError::NotDownloaded { failures, .. }) => {
             failures.into_iter().map(|failure| failure.reason).collect()
@@ -98,216 +86,138 @@ fn reasons(result: Result<PathBuf, DownloadError>) -> Vec<String> {
     }
 }
 
-#[test]
-fn a_whole_body() {
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![whole(&case.body)]);
-    let mut seen = Vec::new();
-    let result = case.fetch_with(PATIENT, &[&server], &Origin::Mirrors, &mut |done, all| {
-        seen.push((done, all));
-        ControlFlow::Continue(())
-    });
-    case.assert_fetched(result);
-    assert_eq!(seen, [(0, 10), (10, 10)]);
-    assert_eq!(server.requests(), ["/file.gz"]);
+/// Fetches from mirrors that give these replies to these requests, and compares the reasons of those that fail. Without any the
+/// file has come; otherwise `after` is left.
+#[track_caller]
+fn check(
+    what: &str,
+    before: &[(&str, &[u8])],
+    mirrors: Vec<(Vec<Reply>, &[&str])>,
+    expected: &[&str],
+    after: &[(&str, &[u8])],
+) {
+    let case = Case::new(BODY, before);
+    let (replies, requests): (Vec<_>, Vec<_>) = mirrors.into_iter().unzip();
+    let servers: Vec<Server> = replies.into_iter().map(Server::start).collect();
+    let addresses: Vec<&str> = servers.iter().map(|server| &server.address[..]).collect();
+    let result = case.fetch(PATIENT, &addresses);
+    if expected.is_empty() {
+        case.assert_fetched(result, what);
+    } else {
+        let found = reasons(result);
+        assert_eq!(found.len(), expected.len(), "{what}: {found:?}");
+        assert!(found.iter().zip(expected).all(|(found, part)| found.contains(part)), "{what}: {found:?}");
+        case.assert_left(after, what);
+    }
+    for (server, requests) in servers.into_iter().zip(requests) {
+        assert_eq!(server.requests(), requests, "{what}");
+    }
+}
+
+const ASKED: &[&str] = &["/file.gz"];
+const ASKED_FOR_REST: &[&str] = &["/file.gz bytes=4-"];
+const ASKED_AGAIN: &[&str] = &["/file.gz bytes=4-", "/file.gz"];
+
+fn good() -> Reply {
+    whole(BODY)
+}
+
+fn cut_off() -> Reply {
+    Reply::Send(beginning(BODY, 4))
+}
+
+fn partial(range: &str, body: &[u8]) -> Reply {
+    Reply::Send(response("206 Partial Content", range, body))
 }
 
 #[test]
-fn bodies_without_a_length_end_with_the_connection_or_the_last_chunk() {
-    let case = Case::new(b"0123456789");
+fn a_file_comes_whole_or_not_at_all() {
     let chunked =
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n6\r\n456789\r\n0\r\n\r\n";
-    for reply in [&b"HTTP/1.0 200 OK\r\n\r\n0123456789"[..], chunked] {
-        let server = Server::start(vec![Reply::Send(reply.into())]);
-        case.assert_fetched(case.fetch(&[&server]));
-        assert_eq!(server.requests(), ["/file.gz"]);
-        fs::remove_file(case.path("file.gz")).unwrap();
+    for (what, reply) in [
+        ("a length", good()),
+        ("the end of the connection", Reply::Send(b"HTTP/1.0 200 OK\r\n\r\n0123456789".into())),
+        ("the last chunk", Reply::Send(chunked.into())),
+    ] {
+        check(what, &[], vec![(vec![reply], ASKED)], &[], &[]);
     }
-}
-
-#[test]
-fn what_is_there_and_right_is_left_alone() {
-    let case = Case::new(b"0123456789");
-    case.leave("file.gz", b"0123456789");
-    let server = Server::start(vec![]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), [""; 0]);
-}
-
-#[test]
-fn what_is_there_and_wrong_is_replaced() {
+    check("there and right", &[("file.gz", BODY)], vec![(vec![], &[])], &[], &[]);
     for wrong in [&b"012345678X"[..], b"0123"] {
-        let case = Case::new(b"0123456789");
-        case.leave("file.gz", wrong);
-        let server = Server::start(vec![whole(&case.body)]);
-        case.assert_fetched(case.fetch(&[&server]));
-        assert_eq!(server.requests(), ["/file.gz"]);
+        check("there and wrong", &[("file.gz", wrong)], vec![(vec![good()], ASKED)], &[], &[]);
+    }
+    let wrong: &[(&str, &[u8])] = &[("file.gz", b"wrong")];
+    check("wrong stays", wrong, vec![(vec![not_found()], ASKED)], &["HTTP status 404"], wrong);
+    check("an HTTP error", &[], vec![(vec![not_found()], ASKED), (vec![good()], ASKED)], &[], &[]);
+    let other = || vec![whole(b"012345678X")];
+    check("another sum", &[], vec![(other(), ASKED), (vec![good()], ASKED)], &[], &[]);
+    let sum = format!(" instead of {}", sha256(&mut &BODY[..]).unwrap());
+    check("another sum, and no mirror", &[], vec![(other(), ASKED)], &[&sum], &[]);
+    let elsewhere = (0..100).map(|_| redirect("/file.gz")).collect();
+    check("a loop", &[], vec![(elsewhere, &["/file.gz"; 6])], &["it redirects more than 5 times"], &[]);
+}
+
+#[test]
+fn what_has_come_is_gone_on_from() {
+    let part: &[(&str, &[u8])] = &[("file.gz.part", b"0123")];
+    check("a part", part, vec![(vec![rest(BODY, 4)], ASKED_FOR_REST)], &[], &[]);
+    check("a whole part", &[("file.gz.part", BODY)], vec![(vec![], &[])], &[], &[]);
+    for wrong in [&b"012345678X"[..], b"0123456789 and more"] {
+        check("a wrong part", &[("file.gz.part", wrong)], vec![(vec![good()], ASKED)], &[], &[]);
+    }
+    let some = partial("Content-Range: bytes 4-6/*\r\n", b"456");
+    let requests = &["/file.gz", "/file.gz bytes=4-", "/file.gz bytes=7-"];
+    check("cut off twice", &[], vec![(vec![cut_off(), some, rest(BODY, 7)], requests)], &[], &[]);
+    let nothing = || partial("Content-Range: bytes 4-9/10\r\n", b"");
+    let requests = &["/file.gz", "/file.gz bytes=4-", "/file.gz bytes=4-"];
+    let first = (vec![cut_off(), nothing(), nothing()], &requests[..]);
+    check("another mirror goes on", &[], vec![first, (vec![rest(BODY, 4)], ASKED_FOR_REST)], &[], &[]);
+    let fails = vec![cut_off(), Reply::Send(vec![])];
+    let expected = &["Peer disconnected after 4 of 10 bytes", "Peer disconnected"];
+    check("kept for the next call", &[], vec![(fails, &requests[..2])], expected, part);
+    // The second mirror is not blamed for the bytes of the first.
+    let first = vec![Reply::Send(beginning(b"XXXX456789", 4)), Reply::Send(vec![]), Reply::Send(vec![])];
+    let second = (vec![rest(BODY, 4), good()], ASKED_AGAIN);
+    check("mixed", &[], vec![(first, &["/file.gz", "/file.gz bytes=4-"]), second], &[], &[]);
+
+    let refused = || Reply::Send(response("416 Range Not Satisfiable", "Content-Range: bytes */10\r\n", b""));
+    check("a range refused", part, vec![(vec![refused(), good()], ASKED_AGAIN)], &[], &[]);
+    check("none was asked for", &[], vec![(vec![refused()], ASKED)], &["HTTP status 416"], &[]);
+    let wrong: &[(&str, &[u8])] = &[("file.gz.part", b"XXXX")];
+    check("a range ignored", wrong, vec![(vec![good()], ASKED_FOR_REST)], &[], &[]);
+    for range in [
+        "",
+        "bytes 0-9/10",
+        "bytes 5-9/10",
+        "bytes 4-9/11",
+        "bytes 4-9",
+        "bytes */10",
+        "4-9/10",
+        "bytes vier-9/10",
+    ] {
+        let header = if range.is_empty() { String::new() } else { format!("Content-Range: {range}\r\n") };
+        let replies = vec![partial(&header, b"456789"), good()];
+        check(range, part, vec![(replies, ASKED_AGAIN)], &[], &[]);
+    }
+    // Nothing is taken of a body of another length, so that what came from elsewhere still counts.
+    for body in [&b"0123456789 and more"[..], b"012345"] {
+        let expected = format!("it has {} bytes instead of 10", body.len());
+        check("another length", part, vec![(vec![whole(body)], ASKED_FOR_REST)], &[&expected], part);
     }
 }
 
 #[test]
-fn what_is_there_stays_until_something_better_comes() {
-    let case = Case::new(b"0123456789");
-    case.leave("file.gz", b"wrong");
-    let server = Server::start(vec![not_found()]);
-    assert_eq!(reasons(case.fetch(&[&server])), ["HTTP status 404"]);
-    assert_eq!(fs::read(case.path("file.gz")).unwrap(), b"wrong");
-    assert_eq!(case.names(), ["file.gz"]);
-}
-
-#[test]
-fn a_truncated_body_is_resumed() {
-    let case = Case::new(b"0123456789");
+fn redirects_are_followed_with_the_range() {
+    let case = Case::new(BODY, &[]);
+    let other = Server::start(vec![rest(BODY, 4)]);
+    let endless = b"HTTP/1.0 302 Found\r\nLocation: /moved/to?file=a\r\n\r\n";
     let server = Server::start(vec![
-        Reply::Send(beginning(&case.body, 4)),
-        Reply::Send(response("206 Partial Content", "Content-Range: bytes 4-6/*\r\n", b"456")),
-        rest(&case.body, 7),
-    ]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), ["/file.gz", "/file.gz bytes=4-", "/file.gz bytes=7-"]);
-}
-
-#[test]
-fn a_mirror_that_never_gets_far_is_left_for_the_next_which_goes_on() {
-    let case = Case::new(b"0123456789");
-    let nothing = || Reply::Send(response("206 Partial Content", "Content-Range: bytes 4-9/10\r\n", b""));
-    let first = Server::start(vec![Reply::Send(beginning(&case.body, 4)), nothing(), nothing()]);
-    let second = Server::start(vec![rest(&case.body, 4)]);
-    case.assert_fetched(case.fetch(&[&first, &second]));
-    assert_eq!(first.requests(), ["/file.gz", "/file.gz bytes=4-", "/file.gz bytes=4-"]);
-    assert_eq!(second.requests(), ["/file.gz bytes=4-"]);
-}
-
-#[test]
-fn what_came_of_a_file_is_kept_when_all_mirrors_fail() {
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![Reply::Send(beginning(&case.body, 4)), Reply::Send(vec![])]);
-    let expected = ["Peer disconnected after 4 of 10 bytes", "Peer disconnected"];
-    assert_eq!(reasons(case.fetch(&[&server])), expected);
-    assert_eq!(server.requests(), ["/file.gz", "/file.gz bytes=4-"]);
-    assert_eq!(case.names(), ["file.gz.part"]);
-
-    let server = Server::start(vec![rest(&case.body, 4)]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), ["/file.gz bytes=4-"]);
-}
-
-#[test]
-fn a_part_that_is_whole_needs_no_request() {
-    let case = Case::new(b"0123456789");
-    case.leave("file.gz.part", b"0123456789");
-    let server = Server::start(vec![]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), [""; 0]);
-}
-
-#[test]
-fn a_part_that_cannot_be_right_is_begun_anew() {
-    for part in [&b"012345678X"[..], b"0123456789 and more"] {
-        let case = Case::new(b"0123456789");
-        case.leave("file.gz.part", part);
-        let server = Server::start(vec![whole(&case.body)]);
-        case.assert_fetched(case.fetch(&[&server]));
-        assert_eq!(server.requests(), ["/file.gz"]);
-    }
-}
-
-#[test]
-fn a_wrong_checksum_leads_to_the_next_mirror() {
-    let case = Case::new(b"0123456789");
-    let first = Server::start(vec![whole(b"012345678X")]);
-    let second = Server::start(vec![whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&first, &second]));
-    assert_eq!(first.requests(), ["/file.gz"]);
-    assert_eq!(second.requests(), ["/file.gz"]);
-}
-
-#[test]
-fn a_wrong_checksum_leaves_nothing() {
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![whole(b"012345678X")]);
-    let sum = case.sha256.clone().unwrap();
-    case.assert_failed(case.fetch(&[&server]), &[&format!(" instead of {sum}")]);
-    assert_eq!(server.requests(), ["/file.gz"]);
-}
-
-#[test]
-fn a_mirror_is_not_blamed_for_the_bytes_of_another() {
-    let case = Case::new(b"0123456789");
-    let first = Server::start(vec![
-        Reply::Send(beginning(b"XXXX456789", 4)),
-        Reply::Send(vec![]),
-        Reply::Send(vec![]),
-    ]);
-    let second = Server::start(vec![rest(&case.body, 4), whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&first, &second]));
-    assert_eq!(first.requests(), ["/file.gz", "/file.gz bytes=4-"]);
-    assert_eq!(second.requests(), ["/file.gz bytes=4-", "/file.gz"]);
-}
-
-#[test]
-fn without_a_checksum_the_size_decides() {
-    let case = Case { sha256: None, ..Case::new(b"0123456789") };
-    let first = Server::start(vec![whole(b"012345678")]);
-    let second = Server::start(vec![whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&first, &second]));
-    assert_eq!(first.requests(), ["/file.gz"]);
-    assert_eq!(second.requests(), ["/file.gz"]);
-    case.assert_fetched(case.fetch(&[]));
-}
-
-#[test]
-fn an_http_error_leads_to_the_next_mirror() {
-    let case = Case::new(b"0123456789");
-    let first = Server::start(vec![not_found()]);
-    let second = Server::start(vec![whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&first, &second]));
-    assert_eq!(first.requests(), ["/file.gz"]);
-    assert_eq!(second.requests(), ["/file.gz"]);
-}
-
-#[test]
-fn the_error_lists_what_was_tried_and_what_can_be_done() {
-    let case = Case::new(b"0123456789");
-    let first = Server::start(vec![not_found()]);
-    let second = Server::start(vec![Reply::Send(response("503 Busy", "", b""))]);
-    let message = case.fetch(&[&first, &second]).unwrap_err().to_string();
-    let expected = format!(
-        "cannot download file.gz\n  {}/file.gz: HTTP status 404\n  {}/file.gz: HTTP status 503\n\
-         try again later, or give a folder that holds a copy of it with --from",
-        first.address, second.address
-    );
-    assert_eq!(message, expected);
-    assert_eq!(case.names(), [""; 0]);
-    assert_eq!(first.requests(), ["/file.gz"]);
-    assert_eq!(second.requests(), ["/file.gz"]);
-}
-
-#[test]
-fn a_server_that_is_not_there_leads_to_the_next_mirror() {
-    let case = Case::new(b"0123456789");
-    // Nobody listens at port 1, and no other test can come to.
-    let server = Server::start(vec![whole(&case.body)]);
-    let mirrors = ["http://127.0.0.1:1", "no address", "ftp://127.0.0.1", "", &server.address];
-    let file = Published { name: "file.gz", bytes: 10, sha256: case.sha256.as_deref(), mirrors: &mirrors };
-    let folder = case.folder.path().join("data");
-    let mut watch = |_, _| ControlFlow::Continue(());
-    case.assert_fetched(fetch_within(PATIENT, &file, &folder, &Origin::Mirrors, &mut watch));
-    assert_eq!(server.requests(), ["/file.gz"]);
-}
-
-#[test]
-fn a_redirect_is_followed_with_the_range() {
-    let case = Case::new(b"0123456789");
-    let other = Server::start(vec![rest(&case.body, 4)]);
-    let server = Server::start(vec![
-        redirect("/moved/to?file=a"),
-        Reply::Send(beginning(&case.body, 4)),
+        Reply::GoOnForEver(endless.into()),
+        cut_off(),
         redirect("folder/here"),
         redirect("there"),
-        redirect(&format!("{}/elsewhere", other.address.trim_start_matches("http:"))),
+        redirect(&format!("{}/elsewhere", other.address)),
     ]);
-    case.assert_fetched(case.fetch(&[&server]));
+    case.assert_fetched(case.fetch(PATIENT, &[&server.address]), "redirects");
     let expected = [
         "/file.gz",
         "/moved/to?file=a",
@@ -317,186 +227,104 @@ fn a_redirect_is_followed_with_the_range() {
     ];
     assert_eq!(server.requests(), expected);
     assert_eq!(other.requests(), ["/elsewhere bytes=4-"]);
+    let to = |location: &str| redirected("http://a:1/in/file?x=y", location);
+    assert_eq!(to("//b/c").as_deref(), Some("http://b/c"));
+    assert_eq!(to("/c?d=http://e").as_deref(), Some("http://a:1/c?d=http://e"));
 }
 
 #[test]
-fn redirects_may_name_another_server() {
-    let case = Case::new(b"0123456789");
-    let other = Server::start(vec![whole(&case.body)]);
-    let server = Server::start(vec![redirect(&format!("{}/elsewhere", other.address))]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), ["/file.gz"]);
-    assert_eq!(other.requests(), ["/elsewhere"]);
-}
-
-#[test]
-fn a_redirect_loop_ends() {
-    let case = Case::new(b"0123456789");
-    let server = Server::start((0..100).map(|_| redirect("/file.gz")).collect());
-    case.assert_failed(case.fetch(&[&server]), &["it redirects more than 5 times"]);
-    assert_eq!(server.requests(), ["/file.gz"; 6]);
-}
-
-#[test]
-fn a_range_that_is_refused_is_begun_anew() {
-    let case = Case::new(b"0123456789");
-    case.leave("file.gz.part", b"0123");
-    let refused = response("416 Range Not Satisfiable", "Content-Range: bytes */10\r\n", b"");
-    let server = Server::start(vec![Reply::Send(refused.clone()), whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), ["/file.gz bytes=4-", "/file.gz"]);
-
-    // Where no range was asked for, it is an error as any other.
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![Reply::Send(refused)]);
-    case.assert_failed(case.fetch(&[&server]), &["HTTP status 416"]);
-    assert_eq!(server.requests(), ["/file.gz"]);
-}
-
-#[test]
-fn a_range_that_is_ignored_is_begun_anew() {
-    let case = Case::new(b"0123456789");
-    case.leave("file.gz.part", b"XXXX");
-    let server = Server::start(vec![whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), ["/file.gz bytes=4-"]);
-}
-
-#[test]
-fn a_range_that_was_not_asked_for_is_begun_anew() {
-    for range in [
-        "",
-        "Content-Range: bytes 0-9/10\r\n",
-        "Content-Range: bytes 5-9/10\r\n",
-        "Content-Range: bytes 4-9/11\r\n",
-        "Content-Range: bytes 4-9\r\n",
-        "Content-Range: bytes */10\r\n",
-        "Content-Range: 4-9/10\r\n",
-        "Content-Range: bytes 99999999999999999999-9/10\r\n",
-        "Content-Range: bytes vier-9/10\r\n",
-    ] {
-        let case = Case::new(b"0123456789");
-        case.leave("file.gz.part", b"0123");
-        let strange = Reply::Send(response("206 Partial Content", range, b"456789"));
-        let server = Server::start(vec![strange, whole(&case.body)]);
-        case.assert_fetched(case.fetch(&[&server]));
-        assert_eq!(server.requests(), ["/file.gz bytes=4-", "/file.gz"], "{range}");
-    }
-}
-
-#[test]
-fn a_body_of_another_length_is_refused_before_it_is_read() {
-    for body in [&b"0123456789 and more"[..], b"012345"] {
-        let case = Case::new(b"0123456789");
-        case.leave("file.gz.part", b"0123");
-        let server = Server::start(vec![whole(body)]);
-        let expected = format!("it has {} bytes instead of 10", body.len());
-        assert_eq!(reasons(case.fetch(&[&server])), [expected]);
-        assert_eq!(server.requests(), ["/file.gz bytes=4-"]);
-        // Nothing was taken from it, so that what came from elsewhere still counts.
-        assert_eq!(fs::read(case.path("file.gz.part")).unwrap(), b"0123");
-    }
+fn the_error_lists_what_was_tried_and_what_can_be_done() {
+    let case = Case::new(BODY, &[]);
+    let server = Server::start(vec![not_found()]);
+    // Nobody listens at port 1, and no other test can come to.
+    let mirrors = ["http://127.0.0.1:1", "no address", "ftp://127.0.0.1", "", &server.address];
+    let message = case.fetch(PATIENT, &mirrors).unwrap_err().to_string();
+    assert!(message.starts_with("cannot download file.gz\n  http://127.0.0.1:1/file.gz: "), "{message}");
+    let end = format!(
+        "\n  {}/file.gz: HTTP status 404\ntry again later, or give a folder that holds a copy of it with --from",
+        server.address
+    );
+    assert!(message.ends_with(&end), "{message}");
+    case.assert_left(&[], "nothing came");
+    assert_eq!(server.requests(), ASKED);
 }
 
 #[test]
 fn a_body_that_goes_on_for_ever_is_cut_off() {
     let body = vec![b'x'; 100_000];
-    let case = Case::new(&body);
-    let server = Server::start(vec![Reply::GoOnForEver(b"HTTP/1.0 200 OK\r\n\r\n".into())]);
-    case.assert_failed(case.fetch(&[&server]), &["it has more than 100000 bytes"]);
-    assert_eq!(server.requests(), ["/file.gz"]);
-
-    // The same where a range was asked for.
-    case.leave("file.gz.part", &body[..99_999]);
-    let head = b"HTTP/1.0 206 Partial Content\r\nContent-Range: bytes 99999-99999/100000\r\n\r\n";
-    let server = Server::start(vec![Reply::GoOnForEver(head.into())]);
-    case.assert_failed(case.fetch(&[&server]), &["it has more than 100000 bytes"]);
-    assert_eq!(server.requests(), ["/file.gz bytes=99999-"]);
-}
-
-#[test]
-fn a_redirect_that_goes_on_for_ever_is_followed() {
-    let case = Case::new(b"0123456789");
-    let head = b"HTTP/1.0 302 Found\r\nLocation: /there\r\n\r\n";
-    let server = Server::start(vec![Reply::GoOnForEver(head.into()), whole(&case.body)]);
-    case.assert_fetched(case.fetch(&[&server]));
-    assert_eq!(server.requests(), ["/file.gz", "/there"]);
-}
-
-#[test]
-fn a_silent_server_is_left() {
-    let limits = Limits { silence: Duration::from_millis(100), ..PATIENT };
-    for silent in [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Le"] {
-        let case = Case::new(b"0123456789");
-        let server = Server::start(vec![Reply::FallSilent(silent.into())]);
-        let mut watch = |_, _| ControlFlow::Continue(());
-        let result = case.fetch_with(limits, &[&server], &Origin::Mirrors, &mut watch);
-        case.assert_failed(result, &["it falls silent"]);
-        assert_eq!(server.requests(), ["/file.gz"]);
+    let range: &[u8] = b"HTTP/1.0 206 Partial Content\r\nContent-Range: bytes 99999-99999/100000\r\n\r\n";
+    for (head, left) in
+        [(&b"HTTP/1.0 200 OK\r\n\r\n"[..], &[][..]), (range, &[("file.gz.part", &body[..99_999])])]
+    {
+        let case = Case::new(&body, left);
+        let server = Server::start(vec![Reply::GoOnForEver(head.into())]);
+        assert_eq!(reasons(case.fetch(PATIENT, &[&server.address])), ["it has more than 100000 bytes"]);
+        assert_eq!(server.requests().len(), 1);
+        case.assert_left(&[], "none of it counts");
     }
 }
 
 #[test]
-fn a_server_that_falls_silent_is_asked_again() {
+fn a_silent_server_is_left_or_asked_again() {
+    for silent in [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Le"] {
+        let case = Case::new(BODY, &[]);
+        let server = Server::start(vec![Reply::FallSilent(silent.into())]);
+        let limits = Limits { silence: Duration::from_millis(300), ..PATIENT };
+        assert_eq!(reasons(case.fetch(limits, &[&server.address])), ["it falls silent"]);
+        case.assert_left(&[], "nothing came");
+        assert_eq!(server.requests(), ASKED);
+    }
     // Long enough for the second reply even on a busy machine.
-    let limits = Limits { silence: Duration::from_secs(2), ..PATIENT };
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![Reply::FallSilent(beginning(&case.body, 4)), rest(&case.body, 4)]);
-    let mut watch = |_, _| ControlFlow::Continue(());
-    case.assert_fetched(case.fetch_with(limits, &[&server], &Origin::Mirrors, &mut watch));
+    let limits = Limits { silence: Duration::from_secs(6), ..PATIENT };
+    let case = Case::new(BODY, &[]);
+    let server = Server::start(vec![Reply::FallSilent(beginning(BODY, 4)), rest(BODY, 4)]);
+    case.assert_fetched(case.fetch(limits, &[&server.address]), "asked again");
     assert_eq!(server.requests(), ["/file.gz", "/file.gz bytes=4-"]);
 }
 
 #[test]
 fn an_interrupted_download_is_resumed() {
     let body: Vec<u8> = (0..200_000_u32).map(|place| (place % 251) as u8).collect();
-    let case = Case::new(&body);
-    let server = Server::start(vec![whole(&body)]);
-    let mut watch = |done, _| if done > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let error = case.fetch_with(PATIENT, &[&server], &Origin::Mirrors, &mut watch).unwrap_err();
+    let case = Case::new(&body, &[]);
+    // Before the first byte: nothing is left.
+    let server = Server::start(vec![whole(&body), whole(&body)]);
+    let mut at_once = |_, _| ControlFlow::Break(());
+    let error = case.fetch_with(PATIENT, &[&server.address], &Origin::Mirrors, &mut at_once).unwrap_err();
+    assert!(matches!(error, DownloadError::Interrupted { done: 0, bytes: 200_000, .. }), "{error:?}");
+    case.assert_left(&[], "nothing came");
+    let mut later = |done, _| if done > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let error = case.fetch_with(PATIENT, &[&server.address], &Origin::Mirrors, &mut later).unwrap_err();
     let part = fs::read(case.path("file.gz.part")).unwrap();
     assert!((1..body.len()).contains(&part.len()) && body.starts_with(&part));
+    let n_bytes = part.len();
     let expected = format!(
-        "interrupted after {} of the 200000 bytes of file.gz: the next attempt goes on from there",
-        part.len()
+        "interrupted after {n_bytes} of the 200000 bytes of file.gz: the next attempt goes on from there"
     );
     assert_eq!(error.to_string(), expected);
-    assert_eq!(case.names(), ["file.gz.part"]);
-    assert_eq!(server.requests(), ["/file.gz"]);
+    case.assert_left(&[("file.gz.part", &part)], "the part stays");
+    assert_eq!(server.requests(), ["/file.gz"; 2]);
 
-    let server = Server::start(vec![rest(&body, part.len())]);
+    let server = Server::start(vec![rest(&body, n_bytes)]);
     let mut seen = Vec::new();
-    let result = case.fetch_with(PATIENT, &[&server], &Origin::Mirrors, &mut |done, all| {
+    let result = case.fetch_with(PATIENT, &[&server.address], &Origin::Mirrors, &mut |done, all| {
         seen.push((done, all));
         ControlFlow::Continue(())
     });
-    case.assert_fetched(result);
-    assert_eq!(server.requests(), [format!("/file.gz bytes={}-", part.len())]);
+    case.assert_fetched(result, "resumed");
+    assert_eq!(server.requests(), [format!("/file.gz bytes={n_bytes}-")]);
     assert!(seen.is_sorted());
-    assert_eq!(seen.first(), Some(&(part.len() as u64, 200_000)));
+    assert_eq!(seen.first(), Some(&(n_bytes as u64, 200_000)));
     assert_eq!(seen.last(), Some(&(200_000, 200_000)));
-}
-
-#[test]
-fn interrupted_before_the_first_byte_nothing_is_left() {
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![whole(&case.body)]);
-    let mut watch = |_, _| ControlFlow::Break(());
-    let error = case.fetch_with(PATIENT, &[&server], &Origin::Mirrors, &mut watch).unwrap_err();
-    assert!(matches!(error, DownloadError::Interrupted { done: 0, bytes: 10, .. }), "{error:?}");
-    assert_eq!(case.names(), [""; 0]);
-    assert_eq!(server.requests(), ["/file.gz"]);
 }
 
 #[test]
 fn an_address_takes_the_place_of_the_mirrors() {
     for slash in ["", "/"] {
-        let case = Case::new(b"0123456789");
-        let mirror = Server::start(vec![]);
-        let server = Server::start(vec![whole(&case.body)]);
+        let case = Case::new(BODY, &[]);
+        let [mirror, server] = [vec![], vec![good()]].map(Server::start);
         let origin = Origin::Address(format!("{}/copies{slash}", server.address));
         let mut watch = |_, _| ControlFlow::Continue(());
-        case.assert_fetched(case.fetch_with(PATIENT, &[&mirror], &origin, &mut watch));
+        case.assert_fetched(case.fetch_with(PATIENT, &[&mirror.address], &origin, &mut watch), slash);
         assert_eq!(server.requests(), ["/copies/file.gz"]);
         assert_eq!(mirror.requests(), [""; 0]);
     }
@@ -504,79 +332,57 @@ fn an_address_takes_the_place_of_the_mirrors() {
 
 #[test]
 fn a_copy_takes_the_place_of_a_download() {
-    let case = Case::new(b"0123456789");
-    let copies = tempfile::tempdir().unwrap();
-    fs::write(copies.path().join("file.gz"), &case.body).unwrap();
-    // What a download has left is of no use to it.
-    case.leave("file.gz.part", b"XXXX");
-    case.assert_fetched(case.copy(copies.path()));
-    assert_eq!(fs::read(copies.path().join("file.gz")).unwrap(), case.body);
-}
-
-#[test]
-fn a_wrong_copy_is_refused() {
-    let sum = sha256(&mut &b"0123456789"[..]).unwrap();
-    for (copy, reason) in [
-        (&b"012345678X"[..], format!(" instead of {sum}")),
-        (b"0123", "it ends after 4 of 10 bytes".into()),
-        (b"0123456789 and more", "it has more than 10 bytes".into()),
-    ] {
-        let case = Case::new(b"0123456789");
-        let copies = tempfile::tempdir().unwrap();
+    let sum = format!(" instead of {}", sha256(&mut &BODY[..]).unwrap());
+    // A part that a download has left is of no use to a copy, and stays where there is none.
+    let left: &[(&str, &[u8])] = &[("file.gz.part", b"XXXX")];
+    let cases: [(Option<&[u8]>, Option<&str>); 5] = [
+        (Some(BODY), None),
+        (Some(b"012345678X"), Some(&sum)),
+        (Some(b"0123"), Some("it ends after 4 of 10 bytes")),
+        (Some(b"0123456789 and more"), Some("it has more than 10 bytes")),
+        (None, Some("No such file")),
+    ];
+    for (copy, expected) in cases {
+        let (case, copies) = (Case::new(BODY, left), tempfile::tempdir().unwrap());
         let path = copies.path().join("file.gz");
-        fs::write(&path, copy).unwrap();
+        if let Some(bytes) = copy {
+            fs::write(&path, bytes).unwrap();
+        }
+        let Some(reason) = expected else {
+            case.assert_fetched(case.copy(copies.path()), "a copy");
+            assert_eq!(fs::read(path).unwrap(), BODY);
+            continue;
+        };
         let message = case.copy(copies.path()).unwrap_err().to_string();
         assert!(message.starts_with(&format!("cannot take {}: ", path.display())), "{message}");
-        assert!(message.contains(&reason), "{message}");
+        assert!(message.contains(reason), "{message}");
         assert!(
             message.ends_with("the folder given with --from must hold it as it was published"),
             "{message}"
         );
-        assert_eq!(case.names(), [""; 0]);
+        case.assert_left(if copy.is_some() { &[] } else { left }, reason);
     }
-}
-
-#[test]
-fn a_copy_that_is_not_there_costs_nothing() {
-    let case = Case::new(b"0123456789");
-    case.leave("file.gz.part", b"0123");
-    let copies = tempfile::tempdir().unwrap();
-    let error = case.copy(copies.path()).unwrap_err();
-    assert!(matches!(error, DownloadError::BadCopy { .. }), "{error:?}");
-    assert_eq!(fs::read(case.path("file.gz.part")).unwrap(), b"0123");
     // The folder itself is no copy of what should be in it.
-    case.leave("file.gz", b"wrong");
-    let error = case.copy(&case.folder.path().join("data")).unwrap_err();
-    assert!(matches!(error, DownloadError::BadCopy { .. }), "{error:?}");
-    assert_eq!(case.names(), ["file.gz"]);
+    let case = Case::new(BODY, &[("file.gz", b"wrong")]);
+    assert!(matches!(case.copy(&case.path("")), Err(DownloadError::BadCopy { .. })));
+    case.assert_left(&[("file.gz", b"wrong")], "what was there");
 }
 
 #[test]
-fn two_at_a_time_do_not_mix() {
-    let case = Case::new(b"0123456789");
-    let folder = case.folder.path().join("data");
-    fs::create_dir(&folder).unwrap();
+fn folders_that_cannot_be_written_and_parts_that_are_being_written_are_named() {
+    let case = Case::new(BODY, &[("file.gz.part", b"0123")]);
     let file = Published { name: "file.gz", bytes: 10, sha256: None, mirrors: &[] };
-    let mut part = Part::open(&file, &folder).map_err(|error| error.to_string()).unwrap();
-    part.append(b"0123").unwrap();
-    let message = case.fetch(&[]).unwrap_err().to_string();
-    let path = case.path("file.gz.part");
-    assert!(
-        message.starts_with(&format!("{} is being written by another process", path.display())),
-        "{message}"
-    );
-    assert_eq!(fs::read(path).unwrap(), b"0123");
-}
-
-#[test]
-fn a_folder_that_cannot_be_written_is_named() {
-    let case = Case::new(b"0123456789");
-    let server = Server::start(vec![]);
+    let mut watch = |_, _| ControlFlow::Continue(());
+    let part = Part::open(&file, &case.path(""), &mut watch).map_err(|error| error.to_string()).unwrap();
+    let message = case.fetch(PATIENT, &[]).unwrap_err().to_string();
+    let expected = format!("{} is being written by another process", case.path("file.gz.part").display());
+    assert!(message.starts_with(&expected), "{message}");
+    case.assert_left(&[("file.gz.part", b"0123")], "the other's part");
+    drop(part);
+    fs::remove_dir_all(case.path("")).unwrap();
     fs::write(case.folder.path().join("data"), "a file").unwrap();
-    let message = case.fetch(&[&server]).unwrap_err().to_string();
-    let start = format!("cannot write {}: ", case.folder.path().join("data").display());
-    assert!(message.starts_with(&start), "{message}");
-    assert_eq!(server.requests(), [""; 0]);
+    let message = case.fetch(PATIENT, &[]).unwrap_err().to_string();
+    assert!(message.starts_with(&format!("cannot write {}", case.path("").display())), "{message}");
 }
 
 #[test]
@@ -615,12 +421,19 @@ fn hostile_replies_are_refused() {
         long_header.as_bytes(),
     ];
     for reply in replies {
-        let case = Case::new(b"0123456789");
+        let case = Case::new(BODY, &[]);
         let server = Server::start(vec![Reply::Send(reply.into())]);
         let beginning = String::from_utf8_lossy(&reply[..reply.len().min(80)]);
-        let failed = reasons(case.fetch(&[&server]));
+        let failed = reasons(case.fetch(PATIENT, &[&server.address]));
         assert!(!failed.is_empty(), "{beginning}");
         assert!(server.requests().len() <= ATTEMPTS, "{beginning}");
-        assert_eq!(case.names(), [""; 0], "{beginning}: {failed:?}");
+        case.assert_left(&[], &format!("{beginning}: {failed:?}"));
     }
+}
+
+#[test]
+fn the_sum_is_that_of_the_standard() {
+    // FIPS 180-2, appendix B.1.
+    let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(sha256(&mut &b"abc"[..]).unwrap(), sum);
 }

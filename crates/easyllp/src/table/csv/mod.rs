@@ -1,12 +1,17 @@
-//! CSV files: types told by their first lines, whole blocks of lines read by threads side by side.
+//! Delimiter-separated text files, CSV and TSV: types inferred from the first lines, whole blocks of lines read by threads side
+//! by side.
 //!
-//! Fields are apart by commas, records by line ends; a field in double quotes may hold both, and a quote as two. A
-//! mistake is told with its line and column.
+//! A delimiter separates fields, a line end records; a field in double quotes may hold both, and a quote as two. Errors name the
+//! line and the column.
 
+mod blocks;
+mod delimiter;
 mod records;
 mod types;
 mod values;
 pub(super) mod write;
+
+pub use delimiter::Delimiter;
 
 use super::Kind;
 use super::convert::ColumnBuilder;
@@ -14,8 +19,8 @@ use super::source::{ReadAs, bad, cannot_read, unpacked};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use blocks::{Block, Blocks, Flaw, Mistake};
 use rayon::prelude::*;
-use records::{Block, Blocks, Flaw, Mistake, Records};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -27,19 +32,47 @@ use values::Place;
 const RECORDS_FOR_TYPES: usize = 10_000;
 const BYTES_FOR_TYPES: usize = 32 << 20;
 
-pub(super) fn schema(file: &Path, read_as: &BTreeMap<String, ReadAs>) -> Result<Schema> {
-    let mut blocks = Blocks::new(without_mark(file)?, 1 << 20);
-    let names = blocks.header().map_err(|mistake| explained(file, &Schema::empty(), mistake))?;
+/// How text files are read. Files of other formats ignore this.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CsvOptions {
+    /// What separates fields. Without it that is a tab in files that end in `.tsv`, and in others what occurs most in the first
+    /// line, outside of quotes. Where it is set, files may have any extension.
+    pub delimiter: Option<Delimiter>,
+    /// The names of the columns of files that have no header. If it is empty, the first line has the names.
+    pub names: Vec<String>,
+}
+
+type FileBlocks = Blocks<Box<dyn Read + Send>>;
+
+impl CsvOptions {
+    /// The names of a file's columns, and its records in blocks of about so many bytes.
+    fn open(&self, file: &Path, size: usize) -> Result<(Vec<String>, FileBlocks)> {
+        let delimiter = self.delimiter.or_else(|| Delimiter::of_name(file));
+        let mut blocks = Blocks::new(without_mark(file)?, delimiter, size);
+        let names = if self.names.is_empty() {
+            blocks.header().map_err(|mistake| self.explained(file, &Schema::empty(), mistake))?
+        } else {
+            self.names.clone()
+        };
+        Ok((names, blocks))
+    }
+}
+
+pub(super) fn schema(
+    file: &Path,
+    options: &CsvOptions,
+    read_as: &BTreeMap<String, ReadAs>,
+) -> Result<Schema> {
+    let (names, mut blocks) = options.open(file, 1 << 20)?;
     let text = |name: &String| Field::new(name, DataType::Utf8, true);
     let unknown = Schema::new(names.iter().map(text).collect::<Vec<_>>());
     let mut told = vec![Told::Nothing; names.len()];
     let (mut n_records, mut n_bytes) = (0, 0);
     while n_records < RECORDS_FOR_TYPES && n_bytes < BYTES_FOR_TYPES {
         let Some(block) = blocks.next() else { break };
-        let mistaken = |mistake| explained(file, &unknown, mistake);
+        let mistaken = |mistake| options.explained(file, &unknown, mistake);
         let block = block.map_err(mistaken)?;
-        let records =
-            Records::split(&block.bytes, names.len()).map_err(|flaw| mistaken(block.mistake(flaw)))?;
+        let records = block.records(names.len()).map_err(|flaw| mistaken(block.mistake(flaw)))?;
         told.par_iter_mut().enumerate().for_each(|(place, told)| told.see(&records, place));
         n_records += records.len();
         n_bytes += block.bytes.len();
@@ -59,12 +92,13 @@ pub(super) fn schema(file: &Path, read_as: &BTreeMap<String, ReadAs>) -> Result<
 /// Adds the columns at these places to `columns`: threads share the blocks while fields are found, then the columns.
 pub(super) fn read(
     file: &Path,
+    options: &CsvOptions,
     schema: &SchemaRef,
     places: &[usize],
     columns: &mut [ColumnBuilder],
 ) -> Result<()> {
     // With the places of its fields a block is to stay near the processor while columns go through it.
-    let mut blocks = blocks(file, schema, 256 << 10)?;
+    let (_, mut blocks) = options.open(file, 256 << 10)?;
     let n_threads = rayon::current_num_threads();
     let mut read = blocks.some(n_threads);
     // From within the pool: nothing is handed over to it block by block.
@@ -72,7 +106,7 @@ pub(super) fn read(
         while !read.0.is_empty() || read.1.is_some() {
             // The next ones are read while these are taken apart.
             let (added, next) = rayon::join(|| add(read, schema, places, columns), || blocks.some(n_threads));
-            added.map_err(|mistake| explained(file, schema, mistake))?;
+            added.map_err(|mistake| options.explained(file, schema, mistake))?;
             read = next;
         }
         Ok(())
@@ -87,7 +121,7 @@ fn add(
     columns: &mut [ColumnBuilder],
 ) -> std::result::Result<(), Mistake> {
     let n_fields = schema.fields().len();
-    let split = blocks.par_iter().map(|block| match Records::split(&block.bytes, n_fields) {
+    let split = blocks.par_iter().map(|block| match block.records(n_fields) {
         Ok(records) => Ok((block, records)),
         Err(flaw) => Err(block.mistake(flaw)),
     });
@@ -112,16 +146,10 @@ fn add(
     first.map_or(Ok(()), Err)
 }
 
-/// A file's records below its header, in blocks of about so many bytes.
-fn blocks(file: &Path, schema: &Schema, size: usize) -> Result<Blocks<Box<dyn Read + Send>>> {
-    let mut blocks = Blocks::new(without_mark(file)?, size);
-    blocks.header().map_err(|mistake| explained(file, schema, mistake))?;
-    Ok(blocks)
-}
-
 /// The columns at these places, batch by batch.
 pub(super) fn batches(
     file: &Path,
+    options: &CsvOptions,
     schema: &SchemaRef,
     places: &[usize],
     read_as: &BTreeMap<String, ReadAs>,
@@ -131,9 +159,9 @@ pub(super) fn batches(
         Place { column, is_in_full }
     };
     let places = places.iter().map(place).collect();
-    let blocks = blocks(file, schema, 1 << 20)?;
-    let (path, schema) = (file.to_owned(), Arc::clone(schema));
-    Ok(Batches { path, schema, places, blocks, parsed: VecDeque::new() })
+    let (_, blocks) = options.open(file, 1 << 20)?;
+    let (path, options, schema) = (file.to_owned(), options.clone(), Arc::clone(schema));
+    Ok(Batches { path, options, schema, places, blocks, parsed: VecDeque::new() })
 }
 
 /// A file without the mark by which some programs say that it is UTF-8.
@@ -152,28 +180,28 @@ fn without_mark(file: &Path) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(std::io::Cursor::new(start).chain(reader)))
 }
 
-struct Batches<R> {
+struct Batches {
     path: PathBuf,
+    options: CsvOptions,
     schema: SchemaRef,
     places: Vec<Place>,
-    blocks: Blocks<R>,
+    blocks: FileBlocks,
     /// Blocks that are read, in order.
     parsed: VecDeque<std::result::Result<RecordBatch, Mistake>>,
 }
 
-impl<R: Read> Batches<R> {
+impl Batches {
     /// Reads as many blocks as there are threads.
     fn read_on(&mut self) {
         let (blocks, failed) = self.blocks.some(rayon::current_num_threads());
         let (schema, places) = (&self.schema, &self.places);
-        let parse =
-            |block: Block| values::batch(&block.bytes, schema, places).map_err(|flaw| block.mistake(flaw));
+        let parse = |block: Block| values::batch(&block, schema, places).map_err(|flaw| block.mistake(flaw));
         self.parsed = blocks.into_par_iter().map(parse).collect::<Vec<_>>().into();
         self.parsed.extend(failed.map(Err));
     }
 }
 
-impl<R: Read> Iterator for Batches<R> {
+impl Iterator for Batches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -181,31 +209,52 @@ impl<R: Read> Iterator for Batches<R> {
             self.read_on();
         }
         let parsed = self.parsed.pop_front()?;
-        Some(parsed.map_err(|mistake| explained(&self.path, &self.schema, mistake)))
+        Some(parsed.map_err(|mistake| self.options.explained(&self.path, &self.schema, mistake)))
     }
 }
 
-/// A mistake in words.
-fn explained(file: &Path, schema: &Schema, Mistake { line, flaw }: Mistake) -> Error {
-    let reason = match flaw {
-        Flaw::CannotRead(error) => return cannot_read(file, &error),
-        Flaw::TooLong => {
-            format!(
-                "the record that starts in line {line} is longer than 64 MB: a quote may be missing its end"
-            )
-        }
-        Flaw::Open => format!("the record that starts in line {line} ends within quotes: a quote is missing"),
-        Flaw::NotText => format!("line {line} is not UTF-8 text"),
-        Flaw::Fields { found, .. } => {
-            let (fields, expected) = (if found == 1 { "field" } else { "fields" }, schema.fields().len());
-            format!("line {line}: found {found} {fields}, expected {expected} as in the header")
-        }
-        Flaw::Value { place, value, .. } => {
-            let field = schema.field(place);
-            let kind = Kind::of(field.data_type()).map_or("something else", Kind::name);
-            let name = field.name();
-            format!("line {line}: found `{value}` in column `{name}`, which is read as {kind}")
-        }
-    };
-    bad(file, reason)
+impl CsvOptions {
+    /// A mistake in words.
+    fn explained(&self, file: &Path, schema: &Schema, Mistake { line, flaw }: Mistake) -> Error {
+        let reason = match flaw {
+            Flaw::CannotRead(error) => return cannot_read(file, &error),
+            Flaw::TooLong => {
+                format!(
+                    "the record that starts in line {line} is longer than 64 MB: a quote may be missing its end"
+                )
+            }
+            Flaw::Open => {
+                format!("the record that starts in line {line} ends within quotes: a quote is missing")
+            }
+            Flaw::NotText => format!("line {line} is not UTF-8 text"),
+            Flaw::Fields { found, delimiter, .. } => {
+                let (fields, expected) = (if found == 1 { "field" } else { "fields" }, schema.fields().len());
+                let told = if self.names.is_empty() { " as in the header" } else { "" };
+                let doubt = doubt(schema, delimiter);
+                format!("line {line}: found {found} {fields}, expected {expected}{told}{doubt}")
+            }
+            Flaw::Value { place, value, .. } => {
+                let field = schema.field(place);
+                let kind = Kind::of(field.data_type()).map_or("something else", Kind::name);
+                let name = field.name();
+                format!("line {line}: found `{value}` in column `{name}`, which is read as {kind}")
+            }
+        };
+        bad(file, reason)
+    }
+}
+
+/// What to add to an error that a wrong delimiter may have caused: nothing where commas separate names without delimiters.
+fn doubt(schema: &Schema, delimiter: Delimiter) -> String {
+    if let Some(other) = of_one_column(schema) {
+        return format!("; the delimiter is {delimiter}: is it {other}?");
+    }
+    let is_usual = delimiter == Delimiter::Comma;
+    if is_usual { String::new() } else { format!("; the delimiter is {delimiter}: set another if it is not") }
+}
+
+/// The delimiter that the name of an only column contains: such files have often another delimiter than they are read with.
+pub(super) fn of_one_column(schema: &Schema) -> Option<Delimiter> {
+    let [only] = &schema.fields()[..] else { return None };
+    Delimiter::ALL.into_iter().find(|delimiter| only.name().as_bytes().contains(&delimiter.byte()))
 }

@@ -97,6 +97,7 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
+    use super::super::blocks::Block;
     use super::*;
 
     #[test]
@@ -107,7 +108,7 @@ mod tests {
             // In two goes, as blocks come.
             let (first, second) = text.split_at(text.find('\n').unwrap() + 1);
             for part in [first, second] {
-                told.see(&Records::split(part.as_bytes(), 1).unwrap(), 0);
+                told.see(&Block::of(part.as_bytes()).records(1).unwrap(), 0);
             }
             told.data_type()
         };

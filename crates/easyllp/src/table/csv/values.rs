@@ -1,6 +1,7 @@
 //! Fields into columns, and into Arrow's arrays.
 
-use super::records::{Flaw, Records, pieces};
+use super::blocks::{Block, Flaw};
+use super::records::Records;
 use crate::table::convert::{ColumnBuilder, SoFar};
 use crate::table::kind::is_missing;
 use crate::table::{Kind, times};
@@ -15,12 +16,12 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::sync::Arc;
 
 /// The columns at these places. Whole numbers that turn out not to be come as numbers.
-pub(super) fn batch(block: &[u8], schema: &Schema, places: &[Place]) -> Result<RecordBatch, Flaw> {
+pub(super) fn batch(block: &Block, schema: &Schema, places: &[Place]) -> Result<RecordBatch, Flaw> {
     let builder = |place: &Place| Builder::new(schema.field(place.column).data_type(), *place);
     let mut builders: Vec<Builder> = places.iter().map(builder).collect();
     let mut n_before = 0;
-    for piece in pieces(block) {
-        let records = Records::split(piece, schema.fields().len()).map_err(|flaw| flaw.after(n_before))?;
+    for records in block.pieces(schema.fields().len()) {
+        let records = records.map_err(|flaw| flaw.after(n_before))?;
         for builder in &mut builders {
             builder.extend(&records).map_err(|flaw| flaw.after(n_before))?;
         }
@@ -274,7 +275,7 @@ mod tests {
         let schema =
             Schema::new(vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)]);
         let place = |column| Place { column, is_in_full: false };
-        let read = |text: &str| batch(text.as_bytes(), &schema, &[place(0), place(1)]);
+        let read = |text: &str| batch(&Block::of(text.as_bytes()), &schema, &[place(0), place(1)]);
         let both = read("1,x\n,NA\n2.5,\"y, z\"\n").unwrap();
         let numbers: Vec<Option<f64>> =
             arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Float64Type>(both.column(0))
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(text, [Some("x"), None, Some("y, z")]);
         assert_eq!(*read("1,x\n2,y\n").unwrap().column(0).data_type(), DataType::Int64);
         assert!(matches!(read("1,x\n2.5,y\nz,z\n"), Err(Flaw::Value { record: 2, place: 0, .. })));
-        assert!(matches!(batch(b"1,\xff\n", &schema, &[place(1)]), Err(Flaw::NotText)));
+        assert!(matches!(batch(&Block::of(b"1,\xff\n"), &schema, &[place(1)]), Err(Flaw::NotText)));
     }
 
     #[test]
@@ -296,7 +297,7 @@ mod tests {
         let names = ["a", "b", "c"].into_iter().zip(types);
         let schema = Schema::new(names.map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>());
         let places = [0, 1, 2].map(|column| Place { column, is_in_full: false });
-        let read = |text: &str| batch(text.as_bytes(), &schema, &places);
+        let read = |text: &str| batch(&Block::of(text.as_bytes()), &schema, &places);
         let rows =
             read("True,1970-01-03,1970-01-01\nNA,,\nfalse,1970-01-01,1970-01-01T01:00:00.5+01:00\n").unwrap();
         assert_eq!(rows.column(0).as_ref(), &BooleanArray::from(vec![Some(true), None, Some(false)]));
