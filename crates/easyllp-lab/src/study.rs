@@ -125,6 +125,11 @@ impl Study {
         self.out.join(format!("{name}.csv"))
     }
 
+    /// Gathers the journal in one file.
+    pub fn pack(&self) -> Result<()> {
+        Ok(self.journal()?.pack()?)
+    }
+
     /// Writes the page from all results that are in the folder; returns its path.
     pub fn report(&self) -> Result<PathBuf> {
         let journal = self.journal()?;

@@ -1,12 +1,14 @@
-//! REPORT: work that is done stays done. Each finished piece is a record in a file of its own, which is there as a whole
-//! or not at all: killed at any moment and started again, a run repeats at most what was under way.
+//! Finished work stays finished. Each piece is a record in a file of its own, which is whole or absent: a run that is killed and
+//! started again repeats only what was under way. [`Journal::pack`] gathers the records of a finished run in one file.
 
 use crate::atomic::{cannot_write, write_whole};
 use crate::error::Result;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A folder of records, each under a key that says what it is the result of.
+/// A folder of records of finished work, each under a key that says what it is the result of.
 ///
 /// ```
 /// use easyllp::files::Journal;
@@ -22,35 +24,98 @@ use xxhash_rust::xxh3::xxh3_64;
 #[derive(Debug, Clone)]
 pub struct Journal {
     folder: PathBuf,
+    /// The files of the pack, by the names that they would have.
+    packed: Arc<Files>,
 }
 
+/// Contents of record files by their numbers.
+type Files = BTreeMap<u64, Vec<u8>>;
+
+/// The extension of a record's own file.
+const RECORD: &str = "record";
+
 impl Journal {
-    /// The journal in this folder, which is made if it is not there.
+    /// Opens the journal in this folder, and creates the folder if there is none.
     pub fn open(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self { folder: folder.to_owned(), packed: Arc::new(packed(&pack_path(folder))) })
     }
 
-    /// The record under a key; none if there is none, or one that is damaged.
+    /// The record under a key; `None` if there is none, or if it is damaged.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
-        let mut bytes = std::fs::read(self.path(key)).ok()?;
-        let head = head(key, &[]).len();
-        let record = bytes.get(head..)?;
-        if bytes[..head] != self::head(key, record) {
-            return None;
-        }
-        bytes.drain(..head);
-        Some(bytes)
+        let own = std::fs::read(self.path(key)).ok().and_then(|bytes| checked(key, &bytes));
+        own.or_else(|| checked(key, self.packed.get(&number(key))?))
     }
 
-    /// Puts down a record, in the place of one that may be there.
+    /// Writes a record; replaces one that is there.
     pub fn put(&self, key: &str, record: &[u8]) -> Result<()> {
         write_whole(&self.path(key), &[&head(key, record)[..], record].concat())
     }
 
-    fn path(&self, key: &str) -> PathBuf {
-        self.folder.join(format!("{:016x}.record", xxh3_64(key.as_bytes())))
+    /// Moves all records into one file, and removes their own files. Killed at any moment, it loses none.
+    pub fn pack(&self) -> Result<()> {
+        let path = pack_path(&self.folder);
+        // Another run may have packed since this journal was opened.
+        let mut files = packed(&path);
+        let mut moved = Vec::new();
+        let entries = std::fs::read_dir(&self.folder).map_err(|error| cannot_write(&self.folder, &error))?;
+        for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let name = file.file_stem().and_then(|name| name.to_str());
+            let number = name.and_then(|name| u64::from_str_radix(name, 16).ok());
+            let is_record = file.extension().is_some_and(|extension| extension == RECORD);
+            if let (Some(number), true, Ok(bytes)) = (number, is_record, std::fs::read(&file)) {
+                files.insert(number, bytes);
+                moved.push(file);
+            }
+        }
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        for (number, content) in &files {
+            bytes.extend(number.to_le_bytes());
+            bytes.extend((content.len() as u64).to_le_bytes());
+            bytes.extend(content);
+        }
+        write_whole(&path, &bytes)?;
+        for file in moved {
+            std::fs::remove_file(&file).map_err(|error| cannot_write(&file, &error))?;
+        }
+        Ok(())
     }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{:016x}.{RECORD}", number(key)))
+    }
+}
+
+fn number(key: &str) -> u64 {
+    xxh3_64(key.as_bytes())
+}
+
+fn pack_path(folder: &Path) -> PathBuf {
+    folder.join("records.pack")
+}
+
+/// The files of a pack, as far as it is whole: each is a number, a length and the content.
+fn packed(path: &Path) -> Files {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let mut files = Files::new();
+    let mut rest = &bytes[..];
+    while let Some((number, length_and_more)) = rest.split_first_chunk::<8>() {
+        let Some((length, content)) = length_and_more.split_first_chunk::<8>() else { break };
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let Some((content, more)) = content.split_at_checked(length) else { break };
+        files.insert(u64::from_le_bytes(*number), content.to_vec());
+        rest = more;
+    }
+    files
+}
+
+/// The record in a file, if it is whole and under this key.
+fn checked(key: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (head, record) = bytes.split_at_checked(self::head(key, &[]).len())?;
+    (head == self::head(key, record)).then(|| record.to_vec())
 }
 
 /// What stands before a record: its checksum and its key, since two keys might share a name.
@@ -89,5 +154,61 @@ mod tests {
         assert_eq!(journal.get("a"), None);
         journal.put("a", b"again").unwrap();
         assert_eq!(journal.get("a"), Some(b"again".to_vec()));
+    }
+    #[test]
+    fn a_pack_has_all_records_in_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let n_files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let journal = Journal::open(folder.path()).unwrap();
+        journal.pack().unwrap();
+        assert_eq!(n_files(), 0);
+        let key = |n: usize| format!("cell {n}");
+        for n in 0..50 {
+            journal.put(&key(n), &vec![7; n]).unwrap();
+        }
+        journal.pack().unwrap();
+        assert_eq!(n_files(), 1);
+        let reopened = Journal::open(folder.path()).unwrap();
+        for n in 0..50 {
+            assert_eq!(reopened.get(&key(n)), Some(vec![7; n]));
+        }
+        assert_eq!(reopened.get("cell 50"), None);
+        // A newer record comes first, and the next pack has it; so does a journal that was opened before the first one.
+        reopened.put(&key(3), b"new").unwrap();
+        assert_eq!(reopened.get(&key(3)), Some(b"new".to_vec()));
+        journal.put(&key(50), b"more").unwrap();
+        journal.pack().unwrap();
+        assert_eq!(n_files(), 1);
+        let reopened = Journal::open(folder.path()).unwrap();
+        assert_eq!(reopened.get(&key(3)), Some(b"new".to_vec()));
+        assert_eq!(reopened.get(&key(50)), Some(b"more".to_vec()));
+        assert_eq!(reopened.get(&key(49)), Some(vec![7; 49]));
+    }
+
+    #[test]
+    fn a_damaged_pack_loses_what_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        let keys = ["a", "b", "c"];
+        keys.iter().for_each(|key| journal.put(key, key.as_bytes()).unwrap());
+        journal.pack().unwrap();
+        let path = pack_path(folder.path());
+        let whole = std::fs::read(&path).unwrap();
+        let found = || {
+            let journal = Journal::open(folder.path()).unwrap();
+            keys.map(|key| journal.get(key).map(|record| assert_eq!(record, key.as_bytes())).is_some())
+        };
+        assert_eq!(found(), [true; 3]);
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let n_found = found().into_iter().filter(|is_found| *is_found).count();
+            assert_eq!(n_found, length * 3 / whole.len(), "{length} bytes");
+        }
+        for place in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[place] ^= 1;
+            std::fs::write(&path, changed).unwrap();
+            assert_ne!(found(), [true; 3], "byte {place}");
+        }
     }
 }
