@@ -1,4 +1,4 @@
-.PHONY: demo test test-vectors test-burn test-page test-python test-extras test-sanitizer lint bench doc wheel docs \
+.PHONY: demo test test-vectors test-burn test-page test-python test-extras test-sanitizer lint bench doc man wheel docs \
 	docs-gallery docs-outputs
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
@@ -123,6 +123,10 @@ lint:
 
 bench:
 	cargo bench --package easyllp-benches
+
+# Manual pages, for packagers.
+man:
+	cargo run --release -- man target/man
 
 doc:
 	cargo doc --workspace --features $(FEATURES) --no-deps --open

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 use crate::commands::bag::BagArgs;
+use crate::commands::completions::{CompletionsArgs, ManArgs};
 use crate::commands::datasets::DatasetsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::evaluate::EvaluateArgs;
@@ -80,4 +81,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Datasets(DatasetsArgs),
     Reproduce(ReproduceArgs),
+    Completions(CompletionsArgs),
+    // For packagers, by `make man`.
+    #[command(hide = true)]
+    Man(ManArgs),
 }

@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Command::Export(export) => commands::export::run(export),
         Command::Datasets(datasets) => commands::datasets::run(datasets),
         Command::Reproduce(reproduce) => commands::reproduce::run(reproduce),
+        Command::Completions(completions) => commands::completions::run(completions),
+        Command::Man(man) => commands::completions::write_pages(man),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

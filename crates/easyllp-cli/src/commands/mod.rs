@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod bag;
+pub(crate) mod completions;
 pub(crate) mod datasets;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
