@@ -3,8 +3,7 @@
 use assert_cmd::cargo::cargo_bin;
 use std::process::Command;
 
-const COMMANDS: [&str; 8] =
-    ["bag", "inspect", "train", "tune", "predict", "evaluate", "export", "reproduce"];
+const COMMANDS: [&str; 8] = ["bag", "inspect", "train", "tune", "predict", "evaluate", "export", "reproduce"];
 
 fn easyllp(arguments: &[&str]) -> std::process::Output {
     Command::new(cargo_bin!("easyllp")).args(arguments).output().unwrap()
