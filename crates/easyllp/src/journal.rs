@@ -190,7 +190,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         let keys = ["a", "b", "c"];
-        keys.iter().for_each(|key| journal.put(key, key.as_bytes()).unwrap());
+        for key in keys {
+            journal.put(key, key.as_bytes()).unwrap();
+        }
         journal.pack().unwrap();
         let path = pack_path(folder.path());
         let whole = std::fs::read(&path).unwrap();

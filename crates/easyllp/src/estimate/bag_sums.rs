@@ -164,7 +164,9 @@ mod tests {
                 add(&mut parts[part], bag, row);
             }
             let mut sums = parts.pop().unwrap();
-            parts.iter().for_each(|part| sums.merge(part).unwrap());
+            for part in &parts {
+                sums.merge(part).unwrap();
+            }
             for bag in 0..bags.n_bags() {
                 for class in 0..N_CLASSES {
                     assert!(terms(bag, &|row| g(row, class)).equals(sums.g[[bag, class]]));
@@ -186,6 +188,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "scores are f32")]
     fn metrics_follow_from_sums() {
         let bags = bags();
         let estimator = Estimator::new(&bags).unwrap();

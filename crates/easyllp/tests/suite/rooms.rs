@@ -59,7 +59,9 @@ fn imports(of: &str) -> BTreeMap<String, BTreeSet<String>> {
     // Other crates also use names that their root exports; the library names the room each time.
     if of != "easyllp" {
         let known: BTreeSet<String> = imports.keys().cloned().collect();
-        imports.values_mut().for_each(|imported| imported.retain(|room| known.contains(room)));
+        for imported in imports.values_mut() {
+            imported.retain(|room| known.contains(room));
+        }
     }
     imports
 }

@@ -96,7 +96,9 @@ mod tests {
         if is_sparse {
             let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
             for &row in indices {
-                for column in (0..40_u32).filter(|column| (row * row + 3 * *column as usize) % 11 == 0) {
+                for column in
+                    (0..40_u32).filter(|column| (row * row + 3 * *column as usize).is_multiple_of(11))
+                {
                     columns.push(column);
                     values.push(((row + column as usize) as f32).sin());
                 }
@@ -262,9 +264,9 @@ mod tests {
             let bags = one_bag(n_classes);
             let mut rule = FixedTargets::new(&bags, &targets_of_rows);
             let trainer = Trainer { optimizer: Optimizer::Lbfgs(settings.clone()), ..Trainer::default() };
-            let mut trained = empty();
-            trainer.fit(&mut trained, &whole_rows, Aim::Targets(&mut rule, loss)).unwrap();
-            assert_eq!(trained, whole);
+            let mut on_rows = empty();
+            trainer.fit(&mut on_rows, &whole_rows, Aim::Targets(&mut rule, loss)).unwrap();
+            assert_eq!(on_rows, whole);
             for seed in 0..3 {
                 let cuts = cuts(seed);
                 let of_parts: Vec<Rows> = cuts.iter().map(|indices| rows(indices, is_sparse)).collect();
@@ -280,6 +282,23 @@ mod tests {
                     assert!((got - expected).abs() <= allowed, "{got} {expected}");
                 }
             }
+        }
+    }
+
+    /// Says less from its third evaluation on: a part is gone.
+    struct Failing<'r>(LinearPart<'r>, usize);
+    impl LinearParts for Failing<'_> {
+        fn features(&mut self) -> Result<FeatureSums> {
+            self.0.features()
+        }
+        fn gram(&mut self, sample: &GramSample) -> Result<GramSums> {
+            self.0.gram(sample)
+        }
+        fn sums(&mut self, point: &[f64]) -> Result<LinearSums> {
+            self.1 += 1;
+            let mut sums = self.0.sums(point)?;
+            sums.n_rows -= u64::from(self.1 > 2);
+            Ok(sums)
         }
     }
 
@@ -300,23 +319,6 @@ mod tests {
         let settings = Lbfgs::default();
         let watch = &mut |_| ControlFlow::Continue(());
         assert!(fit_parts(&settings, &mut model, &mut one, loss, watch).is_err());
-
-        /// Says less from its third evaluation on: a part is gone.
-        struct Failing<'r>(LinearPart<'r>, usize);
-        impl LinearParts for Failing<'_> {
-            fn features(&mut self) -> Result<FeatureSums> {
-                self.0.features()
-            }
-            fn gram(&mut self, sample: &GramSample) -> Result<GramSums> {
-                self.0.gram(sample)
-            }
-            fn sums(&mut self, point: &[f64]) -> Result<LinearSums> {
-                self.1 += 1;
-                let mut sums = self.0.sums(point)?;
-                sums.n_rows -= u64::from(self.1 > 2);
-                Ok(sums)
-            }
-        }
         let mut model = LinearModel::for_rows(&dense, 2).unwrap();
         let failed = fit_parts(&settings, &mut model, &mut Failing(one, 0), loss, watch).unwrap_err();
         assert_eq!(failed, Error::PartsDiffer { what: "numbers of rows" });

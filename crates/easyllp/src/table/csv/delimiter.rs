@@ -48,7 +48,7 @@ impl Delimiter {
     pub(super) fn of_name(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_string_lossy().to_lowercase();
         let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        plain.ends_with(".tsv").then_some(Self::Tab)
+        (Path::new(plain).extension()? == "tsv").then_some(Self::Tab)
     }
 
     /// The delimiter that occurs most outside of quotes in the first line that is not empty: comma on a tie, or if there is none.
@@ -164,10 +164,7 @@ mod tests {
     fn names_and_characters_are_delimiters() {
         for delimiter in Delimiter::ALL {
             let character = char::from(delimiter.byte()).to_string();
-            assert_eq!(
-                [delimiter.as_str(), &character].map(|text| text.parse()),
-                [Ok(delimiter), Ok(delimiter)]
-            );
+            assert_eq!([delimiter.as_str(), &character].map(str::parse), [Ok(delimiter), Ok(delimiter)]);
         }
         assert_eq!("\\t".parse(), Ok(Delimiter::Tab));
         for text in ["", "Comma", ",,", "\\;", "\"", "\n", "é"] {
