@@ -65,7 +65,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     model : str, default="linear"
         linear, mlp:256,128, embedding:16,mlp:256,128 (for categories), cnn:mnist, cnn:cifar, or cnn: and layers.
-    loss : {"logistic", "softmax", "squared"}, optional
+    loss : {"logistic", "softmax", "squared", "brier"}, optional
         Cross-entropy by default. For networks squared is often the better one.
     l2 : float or "auto", optional
         The penalty l2/2·‖w‖² of a linear model that is fitted to convergence; by default the best of up to eight on validation bags,
@@ -162,7 +162,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     history_ : dict
         The training log on all bags: `epoch` and `loss`, a list each.
     stopped_because_ : str
-        finished, converged or flat.
+        finished, converged, flat, local_minimum (a loss that is not convex) or early_stopping.
     optimizer_ : {"L-BFGS", "Adam", "SGD"}
         The optimizer. `verbose` prints why it was chosen, too.
     l2_ : float or None

@@ -77,7 +77,7 @@ def fit_config(estimator: Any, method: dict[str, Any], seed: int) -> str:
     settings = {
         "method": _plain(method),
         "model": word("model", estimator.model),
-        "loss": optional("loss", word, "logistic", "softmax", "squared"),
+        "loss": optional("loss", word, "logistic", "softmax", "squared", "brier"),
         "optimizer": {
             "l2": "auto" if is_auto else optional("l2", real_number, 0.0, '"auto" or a number of at least 0'),
             "epochs": optional("epochs", whole_number, 1),

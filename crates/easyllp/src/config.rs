@@ -222,6 +222,9 @@ impl FitConfig {
             (false, Some(Penalty::Value(l2))) => {
                 Ok(OptimizerPlan::Given(Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() })))
             }
+            (false, None) if method.penalty().is_some() => {
+                Ok(OptimizerPlan::FixedPenalty(method.penalty().unwrap_or_default()))
+            }
             (false, _) if self.validation.share <= 0.0 => {
                 refuse("`l2` auto requires validation bags: give a number, or hold out a share of the bags")
             }

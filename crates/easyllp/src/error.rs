@@ -273,13 +273,13 @@ pub enum Error {
     LinearLogLossOnly { method: String },
     #[error("method {method} requires a linear model")]
     LinearOnly { method: String },
+    #[error("method {method} requires a convex loss, found {loss}: use logistic, softmax or squared")]
+    ConvexOnly { method: String, loss: String },
     #[error("{what} requires row labels, found counts of bags")]
     RowLabelsOnly { what: String },
     #[error("{what} requires row labels, given as bags of one row: bag index {bag} has {size} rows")]
     NotLabelled { what: String, bag: usize, size: usize },
-    #[error(
-        "method {method} requires scores that are log-odds, and those of the {loss} loss are not: use logistic or softmax"
-    )]
+    #[error("method {method} supports the losses logistic and softmax, which give log-odds; found {loss}")]
     LogOddsOnly { method: String, loss: String },
     #[error(
         "rows have {n_fields} categorical fields, and models in columns take none: train them one by one"

@@ -15,11 +15,11 @@ use crate::bags::Bags;
 use crate::classes::Classes;
 use crate::error::{Error, Result};
 use crate::loss::{LossName, TrainingLoss};
-use crate::model::{ImageShape, Model, RowsForm};
+use crate::model::{ImageShape, Model, ModelSpec, RowsForm};
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::session::validation::{Selection, ValidationBags};
-use crate::session::{Choice, Method, OptimizerPlan, Record, Session};
+use crate::session::{Choice, DrawModel, Learner, Method, OptimizerPlan, Record, Session};
 use crate::table::Encoder;
 use crate::training_bags::TrainingBags;
 use std::ops::ControlFlow;
@@ -135,21 +135,27 @@ impl<'f> Fit<'f, '_> {
         }
         let form =
             RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image: self.image };
-        let model = config.model.build(form, bags.n_classes(), config.seed)?;
-        self.run_checked(model)
+        let n_classes = bags.n_classes();
+        let model = config.model.build(form, n_classes, config.seed)?;
+        let draw = |seed| Ok(Box::new(config.model.build(form, n_classes, seed)?) as Box<dyn Learner>);
+        self.run_checked(model, (config.model != ModelSpec::Linear).then_some(&draw))
     }
 
     /// Trains a model of your own in the place of the one that the settings name.
     pub fn run_model<M: Model + Clone + 'static>(self, model: M) -> Result<Fitted<M>> {
         self.check()?;
-        self.run_checked(model)
+        self.run_checked(model, None)
     }
 
     fn check(&self) -> Result<()> {
         self.config.check_with(self.method, self.bags.sizes().all(|size| size == 1))
     }
 
-    fn run_checked<M: Model + Clone + 'static>(self, mut model: M) -> Result<Fitted<M>> {
+    fn run_checked<M: Model + Clone + 'static>(
+        self,
+        mut model: M,
+        draw: Option<&DrawModel>,
+    ) -> Result<Fitted<M>> {
         let Self { config, rows, bags, method, is_built_in, loss, encoder, classes, image, watch } = self;
         let is_linear = model.as_linear_mut().is_some();
         let plan = config.plan(method, is_linear)?;
@@ -166,7 +172,7 @@ impl<'f> Fit<'f, '_> {
                 return Err(Error::TooFewHeldOut { holdout: share, n_bags, n_held_out });
             }
             let held_out = ValidationBags::new(rows, &held_out, config.seed)?;
-            let stage = Stage { config, rows, bags: &train, method, loss, plan: plan.clone() };
+            let stage = Stage { config, rows, bags: &train, method, loss, draw, plan: plan.clone() };
             let choice = stage.choose(model.clone(), &held_out, &mut watch)?;
             let Choice { record, stages, n_candidates, scores } = choice;
             let validation = Validation::new(held_out, train.n_bags(), stages, n_candidates, scores);
@@ -174,8 +180,8 @@ impl<'f> Fit<'f, '_> {
         } else {
             (None, None)
         };
-        let stage = Stage { config, rows, bags, method, loss, plan };
-        let (model, stages) = stage.train(model, record, &mut watch)?;
+        let stage = Stage { config, rows, bags, method, loss, draw, plan };
+        let (model, stages, notes) = stage.train(model, record, &mut watch)?;
         let encoder = encoder.or_else(|| {
             let is_plain = rows.cardinalities().is_empty();
             is_plain.then(|| Encoder::as_is("x", rows.n_dense()))
@@ -190,6 +196,7 @@ impl<'f> Fit<'f, '_> {
             config: config.clone(),
             foreign_method: (!is_built_in).then(|| method.name().to_owned()),
             stages,
+            notes,
             validation,
             encoder,
             image,
@@ -208,6 +215,7 @@ struct Stage<'s, 'r> {
     bags: &'s Bags,
     method: &'s dyn Method,
     loss: &'s dyn TrainingLoss,
+    draw: Option<&'s DrawModel<'s>>,
     plan: OptimizerPlan,
 }
 
@@ -218,6 +226,9 @@ impl<'s, 'r> Stage<'s, 'r> {
         session.set_seed(self.config.seed);
         session.set_learning_rate(self.config.optimizer.lr);
         session.set_watch(watch);
+        if let Some(draw) = self.draw {
+            session.set_draw(draw);
+        }
         session
     }
 
@@ -240,13 +251,15 @@ impl<'s, 'r> Stage<'s, 'r> {
         model: M,
         record: Option<Record>,
         watch: FitWatch<'s>,
-    ) -> Result<(M, Vec<StageLog>)> {
+    ) -> Result<(M, Vec<StageLog>, Vec<String>)> {
         let mut session = self.session(model, watch);
         if let Some(record) = record {
             session.set_replay(record);
         }
         session.run(self.method)?;
-        Ok(session.finish())
+        let notes = session.notes().to_vec();
+        let (model, stages) = session.finish();
+        Ok((model, stages, notes))
     }
 }
 

@@ -8,7 +8,7 @@
 mod built_in;
 mod link;
 
-pub use built_in::{Hinge, Logistic, Softmax, Squared, ZeroOne};
+pub use built_in::{Brier, Hinge, Logistic, Softmax, Squared, ZeroOne};
 pub use link::Link;
 
 use crate::error::{Error, Result};
@@ -58,6 +58,11 @@ pub trait TrainingLoss: Loss {
     /// The scores that are best if all rows have the same, given the mean target of each score; `None` if there are no such scores.
     fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
         let _ = mean_targets;
+        None
+    }
+
+    /// A convex loss of the same scores. From its optimum L-BFGS starts if this loss is not convex; without one, L-BFGS refuses it.
+    fn convex_start(&self) -> Option<&'static dyn TrainingLoss> {
         None
     }
 
@@ -169,6 +174,8 @@ pub enum LossName {
     Softmax,
     /// [`Squared`]
     Squared,
+    /// [`Brier`]
+    Brier,
     /// [`Hinge`]
     Hinge,
     /// [`ZeroOne`], for evaluation only
@@ -177,8 +184,9 @@ pub enum LossName {
 
 impl LossName {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Logistic, Self::Softmax, Self::Squared, Self::Hinge, Self::ZeroOne];
-    const CHOICES: &str = "logistic, softmax, squared, hinge, zero-one";
+    pub const ALL: [Self; 6] =
+        [Self::Logistic, Self::Softmax, Self::Squared, Self::Brier, Self::Hinge, Self::ZeroOne];
+    const CHOICES: &str = "logistic, softmax, squared, brier, hinge, zero-one";
 
     /// The name as users write it.
     pub fn as_str(self) -> &'static str {
@@ -186,6 +194,7 @@ impl LossName {
             Self::Logistic => "logistic",
             Self::Softmax => "softmax",
             Self::Squared => "squared",
+            Self::Brier => "brier",
             Self::Hinge => "hinge",
             Self::ZeroOne => "zero-one",
         }
@@ -197,6 +206,7 @@ impl LossName {
             Self::Logistic => Ok(&Logistic),
             Self::Softmax => Ok(&Softmax),
             Self::Squared => Ok(&Squared),
+            Self::Brier => Ok(&Brier),
             Self::Hinge => Ok(&Hinge),
             Self::ZeroOne => Err(Error::Setting {
                 name: "training loss",

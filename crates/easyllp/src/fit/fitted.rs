@@ -34,6 +34,8 @@ pub struct Fitted<M = AnyModel> {
     pub config: FitConfig,
     /// The stages of training on all bags; with validation bags, those that led to the best model.
     pub stages: Vec<StageLog>,
+    /// What the method tells the user, such as why a stage was left out.
+    pub notes: Vec<String>,
     /// The validation bags, if bags were held out.
     pub validation: Option<Validation>,
     pub(super) loss: String,
@@ -130,6 +132,9 @@ impl<M> Fitted<M> {
             && matches!(self.optimizer(), StageOptimizer::Adam(_) | StageOptimizer::Lbfgs(_))
         {
             settings.push(("iterations", log.epochs.len().to_string()));
+        }
+        if !self.notes.is_empty() {
+            settings.push(("notes", self.notes.join("; ")));
         }
         settings.extend(match self.optimizer() {
             StageOptimizer::Lbfgs(lbfgs) => {

@@ -160,6 +160,71 @@ impl TrainingLoss for Squared {
     }
 }
 
+/// The Brier score: squared error of the probability, ℓ(f, y) = (σ(f) − y)² for two classes, else Σ_j (q_j − 1[j = y])² with
+/// q = softmax(f).
+///
+/// It is bounded for any target, where log loss follows a target beyond 0 or 1 without end. It is not convex.
+#[derive(Debug, Clone, Copy)]
+pub struct Brier;
+
+impl Loss for Brier {
+    fn name(&self) -> &'static str {
+        LossName::Brier.as_str()
+    }
+
+    fn link(&self) -> Link {
+        Link::Logit
+    }
+
+    fn convexity(&self) -> Convexity {
+        Convexity::Never
+    }
+
+    fn values(&self, scores: &[f64], out: &mut [f64]) {
+        if let [score] = scores {
+            let q = sigmoid(*score);
+            [out[0], out[1]] = [q * q, sigmoid(-score).powi(2)];
+            return;
+        }
+        softmax_into(scores, out);
+        let squares: f64 = out.iter().map(|q| q * q).sum();
+        out.iter_mut().for_each(|q| *q = 1.0 - 2.0 * *q + squares);
+    }
+}
+
+impl TrainingLoss for Brier {
+    fn curvature(&self, mean_targets: &[f64]) -> f64 {
+        // Where σ(f) is the target, the second derivative is 2 (q (1 − q))².
+        2.0 * curvature_of_cross_entropy(mean_targets).powi(2)
+    }
+
+    fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
+        Some(log_odds(mean_targets))
+    }
+
+    fn convex_start(&self) -> Option<&'static dyn TrainingLoss> {
+        Some(&Softmax)
+    }
+
+    fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64 {
+        if let ([score], [target]) = (scores, targets) {
+            let q = sigmoid(*score);
+            derivative[0] = 2.0 * q * sigmoid(-score) * (q - target);
+            return q * q + target * (1.0 - 2.0 * q);
+        }
+        // With W = Σ A_c, S = Σ q_c² and T = Σ A_c q_c, the loss is W (1 + S) − 2 T.
+        softmax_into(scores, derivative);
+        let weight: f64 = targets.iter().sum();
+        let squares: f64 = derivative.iter().map(|q| q * q).sum();
+        let matched: f64 = derivative.iter().zip(targets).map(|(q, target)| q * target).sum();
+        for (slope, target) in derivative.iter_mut().zip(targets) {
+            let q = *slope;
+            *slope = 2.0 * q * (weight * (q - squares) - (target - matched));
+        }
+        weight * (1.0 + squares) - 2.0 * matched
+    }
+}
+
 /// Hinge loss of a margin: ℓ(f, 1) = max(0, 1 − f), ℓ(f, 0) = max(0, 1 + f), summed over the columns.
 ///
 /// Corrected targets outside [0, 1] make it neither convex nor bounded below.
@@ -233,6 +298,12 @@ fn curvature_of_cross_entropy(mean_targets: &[f64]) -> f64 {
         mean * (1.0 - mean)
     });
     of_scores.sum::<f64>() / mean_targets.len() as f64
+}
+
+/// The softmax of scores.
+fn softmax_into(scores: &[f64], out: &mut [f64]) {
+    let total = log_sum_exp(scores);
+    out.iter_mut().zip(scores).for_each(|(q, f)| *q = (f - total).exp());
 }
 
 /// The log-odds of class shares: one score for two classes, else one a class.

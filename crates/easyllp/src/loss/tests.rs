@@ -1,6 +1,7 @@
 use super::*;
 
-const TRAINING: [LossName; 4] = [LossName::Logistic, LossName::Softmax, LossName::Squared, LossName::Hinge];
+const TRAINING: [LossName; 5] =
+    [LossName::Logistic, LossName::Softmax, LossName::Squared, LossName::Brier, LossName::Hinge];
 
 /// Scores away from the hinge's kinks, and targets well outside [0, 1].
 const ONE: [(&[f64], &[f64]); 5] =
@@ -62,6 +63,7 @@ fn known_values() {
     };
     close(at(&Logistic, 3f64.ln()), [4f64.ln(), (4.0 / 3.0f64).ln()]);
     close(at(&Squared, 0.25), [0.0625, 0.5625]);
+    close(at(&Brier, 3f64.ln()), [0.5625, 0.0625]);
     close(at(&Hinge, 0.25), [1.25, 0.75]);
     close(at(&ZeroOne { link: Link::Logit }, 0.25), [1.0, 0.0]);
     close(at(&ZeroOne { link: Link::Identity }, 0.25), [0.0, 1.0]);
@@ -97,7 +99,7 @@ fn convexity_is_as_each_loss_says() {
                 .map(|f| value(f + 0.1, target) + value(f - 0.1, target) - 2.0 * value(f, target))
                 .fold(f64::INFINITY, f64::min)
         };
-        assert!(bend(0.3) > -1e-12, "{name:?}");
+        assert_eq!(bend(0.3) > -1e-12, loss.convexity() != Convexity::Never, "{name:?}");
         let outside = bend(5.0).min(bend(-4.0));
         assert_eq!(outside > -1e-12, loss.convexity() == Convexity::AnyTarget, "{name:?} bends by {outside}");
     }
@@ -109,4 +111,17 @@ fn names_are_read_back() {
         assert_eq!(name.as_str().parse::<LossName>().unwrap(), name);
     }
     assert!(LossName::ZeroOne.training().is_err());
+}
+
+#[test]
+fn brier_of_three_classes_is_the_squared_distance_to_the_truth() {
+    let scores = [0.3_f64, -0.2, 0.5];
+    let total: f64 = scores.iter().map(|f| f.exp()).sum();
+    let mut values = [0.0; 3];
+    Brier.values(&scores, &mut values);
+    for (class, value) in values.iter().enumerate() {
+        let off = |(other, f): (usize, &f64)| (f.exp() / total - f64::from(u8::from(other == class))).powi(2);
+        let expected: f64 = scores.iter().enumerate().map(off).sum();
+        assert!((value - expected).abs() < 1e-12, "{values:?}");
+    }
 }

@@ -5,8 +5,8 @@
 
 use super::schema::{self, About, Assumes, BuiltIn, Parameter};
 use super::{
-    AlternatingMeanMapParams, CountLikelihoodParams, DebiasedSquareParams, EasyLlpParams, EasyLlpSgdParams,
-    LabelGenerationParams, LaplacianMeanMapParams, LlpEmParams, MeanMapParams, NaiveParams,
+    AlternatingMeanMapParams, AutoParams, CountLikelihoodParams, DebiasedSquareParams, EasyLlpParams,
+    EasyLlpSgdParams, LabelGenerationParams, LaplacianMeanMapParams, LlpEmParams, MeanMapParams, NaiveParams,
     ProportionMatchingParams, SupervisedParams,
 };
 use crate::error::{Error, Result};
@@ -94,6 +94,7 @@ macro_rules! built_in_methods {
 }
 
 built_in_methods! {
+    Auto(AutoParams),
     EasyLlp(EasyLlpParams),
     EasyLlpSgd(EasyLlpSgdParams),
     Supervised(SupervisedParams),
@@ -195,6 +196,10 @@ impl Method for MethodConfig {
 
     fn requires(&self) -> Requires {
         self.method().requires()
+    }
+
+    fn penalty(&self) -> Option<f64> {
+        self.method().penalty()
     }
 
     fn check(&self, has_row_labels: bool) -> Result<()> {

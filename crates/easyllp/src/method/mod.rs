@@ -9,6 +9,7 @@
 
 mod alternating_mean_map;
 mod assignment;
+mod auto;
 mod config;
 mod count_likelihood;
 mod debiased_square;
@@ -30,6 +31,7 @@ mod supervised;
 pub use crate::aim::{BagObjective, FixedTargets, TargetRule};
 pub use crate::number::Positive;
 pub use alternating_mean_map::{AlternatingMeanMap, AlternatingMeanMapParams};
+pub use auto::AutoParams;
 pub use config::MethodConfig;
 pub use count_likelihood::{CountLikelihood, CountLikelihoodParams};
 pub use debiased_square::{DebiasedSquare, DebiasedSquareParams};

@@ -21,6 +21,8 @@ const PATH_TOLERANCE: f64 = 1e-3;
 pub(crate) enum OptimizerPlan {
     /// L-BFGS with the penalty that is best on validation bags.
     BestPenalty,
+    /// L-BFGS with this penalty for a single label.
+    FixedPenalty(f64),
     /// This one.
     Given(Optimizer),
 }
@@ -31,6 +33,7 @@ impl OptimizerPlan {
             |penalty: f64| Optimizer::Lbfgs(Lbfgs { l2: penalty / n_bags as f64, ..Lbfgs::default() });
         match self {
             Self::BestPenalty => PENALTIES.map(with_penalty).to_vec(),
+            Self::FixedPenalty(penalty) => vec![with_penalty(*penalty)],
             Self::Given(optimizer) => vec![optimizer.clone()],
         }
     }

@@ -8,7 +8,7 @@ use crate::train::{EarlyStopping, TrainLog, Trainer, Watch};
 use std::any::Any;
 
 /// Any model that can be trained and copied.
-pub(super) trait Learner: Scorer {
+pub(crate) trait Learner: Scorer {
     fn check(&self, rows: &Rows) -> Result<()>;
 
     fn n_scores(&self) -> usize;

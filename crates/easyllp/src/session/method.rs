@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::loss::{Link, TrainingLoss};
+use crate::loss::{Convexity, Link, TrainingLoss};
 
 /// The models and losses that a method supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,12 @@ pub trait Method: Send + Sync {
         Requires::AnyOptimizer
     }
 
+    /// The penalty for a single label of a linear model that is fitted to convergence, if the settings leave it open; by default it
+    /// is chosen on validation bags.
+    fn penalty(&self) -> Option<f64> {
+        None
+    }
+
     /// Refuses parameters that exclude each other; `has_row_labels` says whether every bag is a single row.
     fn check(&self, has_row_labels: bool) -> Result<()> {
         let _ = has_row_labels;
@@ -58,7 +64,8 @@ pub trait Method: Send + Sync {
 /// Refuses a model or a loss that a method does not support.
 pub(super) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
     let name = || method.name().to_owned();
-    let is_log_odds = loss.link() == Link::Logit;
+    let is_convex = loss.convexity() == Convexity::AnyTarget;
+    let is_log_odds = loss.link() == Link::Logit && is_convex;
     match method.supports() {
         Supports::LogOdds if !is_log_odds => {
             Err(Error::LogOddsOnly { method: name(), loss: loss.name().to_owned() })
@@ -67,6 +74,9 @@ pub(super) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn Tra
             Err(Error::LinearLogLossOnly { method: name() })
         }
         Supports::LinearConvex if !is_linear => Err(Error::LinearOnly { method: name() }),
+        Supports::LinearConvex if !is_convex => {
+            Err(Error::ConvexOnly { method: name(), loss: loss.name().to_owned() })
+        }
         _ => Ok(()),
     }
 }

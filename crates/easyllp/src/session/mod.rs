@@ -10,12 +10,15 @@ mod learner;
 mod log;
 mod method;
 mod path;
+mod starts;
 pub(crate) mod validation;
 
 pub(crate) use choose::OptimizerPlan;
 pub use choose::PENALTIES;
+pub(crate) use learner::Learner;
 pub use log::{FitEvent, FitWatch, StageLog, StageOptimizer};
 pub use method::{Method, Requires, Supports};
+pub(crate) use starts::DrawModel;
 pub use validation::ValidationMetric;
 
 use crate::aim::{Aim, FixedTargets};
@@ -25,15 +28,16 @@ use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
 use crate::loss::TrainingLoss;
 use crate::model::{Model, Scorer};
-use crate::optim::Lbfgs;
 use crate::optim::sgd::Sgd;
+use crate::optim::{Adam, Lbfgs};
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
+
 use crate::train::{
     BestSoFar, EarlyStopping, EpochLog, FullBatch, OnePass, Optimizer, Progress, Stop, TrainLog, Trainer,
 };
 use judge::Judge;
-use learner::Learner;
+
 use method::check_support;
 use ndarray::Array2;
 use std::ops::ControlFlow;
@@ -42,6 +46,8 @@ use validation::Selection;
 /// What was chosen on validation bags.
 pub(crate) struct Record {
     stages: Vec<ChosenStage>,
+    /// Which of several initial weights.
+    start: usize,
     /// The chosen model: an optimum of the other bags is close to that of all.
     model: Box<dyn Learner>,
 }
@@ -57,8 +63,10 @@ pub(crate) struct Choice {
     pub(crate) scores: Option<Array2<f32>>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct ChosenStage {
+    stage: String,
+    optimizer: StageOptimizer,
     /// Which optimizer of the plan.
     place: usize,
     /// How many epochs or rounds.
@@ -127,6 +135,11 @@ pub struct Session<'s, 'r> {
     patience: usize,
     smoothing: usize,
     replay: Option<Record>,
+    /// Makes a model with other initial weights.
+    draw: Option<&'s DrawModel<'s>>,
+    /// Which of several initial weights the model comes from.
+    start: usize,
+    notes: Vec<String>,
     watch: Option<FitWatch<'s>>,
     /// What it trains on, for progress.
     what: &'static str,
@@ -160,6 +173,9 @@ impl<'s, 'r> Session<'s, 'r> {
             patience: usize::MAX,
             smoothing: 1,
             replay: None,
+            draw: None,
+            start: 0,
+            notes: Vec::new(),
             watch: None,
             what: "all bags",
             stages: Vec::new(),
@@ -228,6 +244,11 @@ impl<'s, 'r> Session<'s, 'r> {
         Ok(())
     }
 
+    /// What the method told the user.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// The model, and the logs of the stages that led to it.
     ///
     /// # Panics
@@ -243,7 +264,7 @@ impl<'s, 'r> Session<'s, 'r> {
     pub(crate) fn choice(self) -> Choice {
         let Judge::Validation(selection) = self.judge else { panic!("a session with validation bags") };
         let (n_candidates, scores) = selection.finish();
-        let record = Record { stages: self.chosen, model: self.model };
+        let record = Record { stages: self.chosen, start: self.start, model: self.model };
         Choice { record, stages: self.stages, n_candidates, scores }
     }
 
@@ -262,9 +283,37 @@ impl<'s, 'r> Session<'s, 'r> {
         self.loss
     }
 
+    /// The logs of the stages so far.
+    pub fn stages(&self) -> &[StageLog] {
+        &self.stages
+    }
+
     /// The seed, for what a method draws.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// Whether candidates are compared, so that training can be stopped early.
+    pub fn has_validation(&self) -> bool {
+        self.judge.is_there()
+    }
+
+    /// Whether the model is linear.
+    pub fn is_linear(&mut self) -> bool {
+        self.model.as_linear_mut().is_some()
+    }
+
+    /// Adam as the settings have it, if the model is trained by it.
+    pub fn adam(&self) -> Option<&Adam> {
+        match &self.plan {
+            OptimizerPlan::Given(Optimizer::Adam(adam)) => Some(adam),
+            _ => None,
+        }
+    }
+
+    /// Tells the user something about this fit, such as why a stage was left out.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
     }
 
     /// The learning rate of the settings, if one is set.
@@ -293,21 +342,22 @@ impl<'s, 'r> Session<'s, 'r> {
 
     fn train_by(&mut self, stage: &str, mut aim: Aim, plan: &OptimizerPlan) -> Result<()> {
         let mut optimizers = plan.optimizers(self.bags.n_bags());
-        match self.next_stage() {
+        match self.next_stage(stage) {
             Next::Skipped => Ok(()),
-            Next::Replayed(chosen) => {
-                let mut optimizer = optimizers.swap_remove(chosen.place);
-                if let Optimizer::Adam(adam) = &mut optimizer {
-                    adam.epochs = chosen.length;
-                }
+            Next::Replayed(ChosenStage { optimizer, place, length, .. }) => {
+                // Penalties depend on the number of bags, which is not that of the choice.
+                let optimizer = match optimizer {
+                    StageOptimizer::Adam(adam) => Optimizer::Adam(Adam { epochs: length, ..adam }),
+                    _ => optimizers.swap_remove(place),
+                };
                 self.start_close(&optimizer);
                 let log = self.fit_stage(stage, self.what, aim, &optimizer)?;
                 self.finish_stage(stage, optimizer.into(), 0, log)
             }
             Next::New => {
                 let mut full_batch = match (&optimizers[..], &mut aim, self.model.as_linear_mut()) {
-                    ([Optimizer::Lbfgs(lbfgs), _, ..], Aim::Targets(rule, _), Some(linear)) => {
-                        Some(FullBatch::checked(linear, self.rows, *rule, self.loss, lbfgs.l2)?)
+                    ([Optimizer::Lbfgs(lbfgs), _, ..], Aim::Targets(rule, loss), Some(linear)) => {
+                        Some(FullBatch::checked(linear, self.rows, *rule, *loss, lbfgs.l2)?)
                     }
                     _ => None,
                 };
@@ -326,7 +376,7 @@ impl<'s, 'r> Session<'s, 'r> {
 
     /// Trains a linear model by one pass of SGD, with a step on one row of each bag.
     pub fn train_one_pass(&mut self, stage: &str, settings: Sgd, prior: LabelPrior) -> Result<()> {
-        if let Next::Skipped = self.next_stage() {
+        if let Next::Skipped = self.next_stage(stage) {
             return Ok(());
         }
         self.begin(stage, self.what, 1)?;
@@ -342,7 +392,7 @@ impl<'s, 'r> Session<'s, 'r> {
     /// Trains towards these targets without offering the model: part of a round, or of a stage that ends with
     /// [`offer`](Self::offer).
     pub fn update(&mut self, targets: &Targets) -> Result<()> {
-        if let Next::Skipped = self.next_stage() {
+        if self.replay.as_ref().is_some_and(|record| record.stages.len() <= self.stages.len()) {
             return Ok(());
         }
         let default = self.plan.optimizers(self.bags.n_bags()).swap_remove(0);
@@ -372,13 +422,35 @@ impl<'s, 'r> Session<'s, 'r> {
         most: usize,
         round: &mut dyn FnMut(&mut Self, usize) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let mut optimizers = self.plan.optimizers(self.bags.n_bags());
-        match self.next_stage() {
+        let plan = self.plan.clone();
+        self.rounds_by(stage, most, &plan, round)
+    }
+
+    /// Trains a stage in rounds with an optimizer of its own.
+    pub fn rounds_with(
+        &mut self,
+        stage: &str,
+        most: usize,
+        optimizer: Optimizer,
+        round: &mut dyn FnMut(&mut Self, usize) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.rounds_by(stage, most, &OptimizerPlan::Given(optimizer), round)
+    }
+
+    fn rounds_by(
+        &mut self,
+        stage: &str,
+        most: usize,
+        plan: &OptimizerPlan,
+        round: &mut dyn FnMut(&mut Self, usize) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let mut optimizers = plan.optimizers(self.bags.n_bags());
+        match self.next_stage(stage) {
             Next::Skipped => Ok(()),
-            Next::Replayed(chosen) => {
-                let optimizer = optimizers.swap_remove(chosen.place);
+            Next::Replayed(ChosenStage { place, length, .. }) => {
+                let optimizer = optimizers.swap_remove(place);
                 self.start_close(&optimizer);
-                let log = self.run_rounds(stage, self.what, chosen.length, &optimizer, round)?;
+                let log = self.run_rounds(stage, self.what, length, &optimizer, round)?;
                 self.finish_stage(stage, optimizer.into(), 0, log)
             }
             Next::New => self.choose(stage, optimizers, &mut |session, optimizer, what| {
@@ -389,16 +461,19 @@ impl<'s, 'r> Session<'s, 'r> {
 
     /// Offers the model as it stands as a candidate.
     pub fn offer(&mut self, stage: &str) -> Result<()> {
-        if let Next::Skipped = self.next_stage() {
+        if let Next::Skipped = self.next_stage(stage) {
             return Ok(());
         }
         let log = self.judged(TrainLog { epochs: Vec::new(), stopped: Stop::Finished, best: None })?;
         self.finish_stage(stage, StageOptimizer::None, 0, log)
     }
 
-    fn next_stage(&self) -> Next {
+    fn next_stage(&self, stage: &str) -> Next {
         let Some(record) = &self.replay else { return Next::New };
-        record.stages.get(self.stages.len()).map_or(Next::Skipped, |chosen| Next::Replayed(*chosen))
+        match record.stages.get(self.stages.len()) {
+            Some(chosen) if chosen.stage == stage => Next::Replayed(chosen.clone()),
+            _ => Next::Skipped,
+        }
     }
 
     /// An optimum of the other bags is close to that of all: a replay by L-BFGS starts from it.
@@ -501,7 +576,12 @@ impl<'s, 'r> Session<'s, 'r> {
     ) -> Result<()> {
         let length = log.best.map_or(log.epochs.len(), |(best, _)| best);
         let metric = log.best.map(|(_, metric)| metric);
-        self.chosen.push(ChosenStage { place, length });
+        self.chosen.push(ChosenStage {
+            stage: stage.to_owned(),
+            optimizer: optimizer.clone(),
+            place,
+            length,
+        });
         self.stages.push(StageLog { stage: stage.to_owned(), optimizer, log });
         if self.judge.is_there() {
             let metric = metric.ok_or(Error::NoValidationMetric)?;

@@ -16,12 +16,18 @@ pub(crate) struct FullBatch<'r> {
     objective: Objective<'r>,
     problem: LinearProblem<'r>,
     gram: Option<Gram>,
+    /// The same with a convex loss, whose optimum a loss that is not convex starts from.
+    start: Option<Box<Self>>,
 }
 
 impl<'r> FullBatch<'r> {
     /// Of the targets that a rule gives rows at first; which rows they are has been checked.
     fn new(rows: &'r Rows, rule: &mut dyn TargetRule, loss: &'r dyn TrainingLoss, l2: f64) -> Result<Self> {
-        check_convex(loss)?;
+        let start = match (check_convex(loss), loss.convex_start()) {
+            (Ok(()), _) => None,
+            (Err(_), Some(convex)) => Some(Box::new(Self::new(rows, rule, convex, l2)?)),
+            (Err(refused), None) => return Err(refused),
+        };
         let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
         super::next_targets(rule, loss, 0, &mut targets)?;
         let objective = Objective::new(rows, rule.rows(), targets.values(), loss);
@@ -30,7 +36,7 @@ impl<'r> FullBatch<'r> {
             Some(sample) => Some(Gram::new(&problem, &sample, objective.gram(&sample))?),
             None => None,
         };
-        Ok(Self { objective, problem, gram })
+        Ok(Self { objective, problem, gram, start })
     }
 
     /// Of the same, checked against the model that is to be trained.
@@ -45,17 +51,27 @@ impl<'r> FullBatch<'r> {
         Self::new(rows, rule, loss, l2)
     }
 
-    /// Trains a model from where it is to the optimum.
+    /// Trains a model from where it is to the optimum, or to a local one close to that of the convex loss.
     pub(crate) fn fit(
         &mut self,
         settings: &Lbfgs,
         model: &mut LinearModel,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<TrainLog> {
-        let Self { objective, problem, gram } = self;
+        let Self { objective, problem, gram, start } = self;
+        if let Some(start) = start {
+            let log = start.fit(settings, model, watch)?;
+            if log.stopped == Stop::Interrupted {
+                return Ok(log);
+            }
+        }
         problem.l2 = settings.l2;
         let mut sums = |point: &[f64], gradient: &mut [f64]| Ok(objective.sums(point, gradient));
-        descend(settings, problem, gram.as_ref(), model, &mut sums, watch)
+        let mut log = descend(settings, problem, gram.as_ref(), model, &mut sums, watch)?;
+        if start.is_some() && matches!(log.stopped, Stop::Converged | Stop::Flat) {
+            log.stopped = Stop::LocalMinimum;
+        }
+        Ok(log)
     }
 }
 

@@ -94,6 +94,9 @@ pub enum Stop {
     Converged,
     /// The loss does not fall any more in the numbers at hand.
     Flat,
+    /// The gradient is as small as was asked for, or the loss does not fall any more; the loss is not convex, and this minimum may
+    /// be a local one.
+    LocalMinimum,
     /// The caller interrupted it.
     Interrupted,
     /// Early stopping: the validation metric did not improve for `patience` epochs.
