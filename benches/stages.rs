@@ -9,10 +9,10 @@
 //! Without numbers a stage has the default optimizer. `E/D1e-3x20` is easyllp to its optimum, then twenty epochs of debiased square.
 //! Any other word is a method with its parameters, such as `easyllp` or `label-generation:epsilon=1`.
 
+use easyllp::fit::StageOptimizer;
 use easyllp::method::{
     BagObjective, CountLikelihood, DebiasedSquare, EasyLlp, LabelGeneration, ProportionMatching,
 };
-use easyllp::fit::StageOptimizer;
 use easyllp::optim::Adam;
 use easyllp::train::{Aim, Optimizer};
 use easyllp::{
@@ -38,7 +38,11 @@ impl Stages {
             let kind = word.chars().next().filter(|kind| "EBSDCMGb".contains(*kind))?;
             if kind == 'b' {
                 let learning_rate = if word.len() > 1 { word[1..].parse().ok()? } else { 1.0 };
-                return Some(Stage { kind, optimizer: Some(Adam { learning_rate, ..Adam::default() }), penalty: None });
+                return Some(Stage {
+                    kind,
+                    optimizer: Some(Adam { learning_rate, ..Adam::default() }),
+                    penalty: None,
+                });
             }
             if let Some(penalty) = word[1..].strip_prefix('@') {
                 let l2 = penalty.parse().ok()?;
@@ -86,16 +90,26 @@ impl Method for Stages {
             let name = kind.to_string();
             if let Some(lbfgs) = penalty {
                 let l2 = lbfgs.l2 / bags.n_bags() as f64;
-                session.train_with(&name, aim, Optimizer::Lbfgs(easyllp::optim::Lbfgs { l2, ..lbfgs.clone() }))?;
+                session.train_with(
+                    &name,
+                    aim,
+                    Optimizer::Lbfgs(easyllp::optim::Lbfgs { l2, ..lbfgs.clone() }),
+                )?;
                 continue;
             }
             match optimizer {
                 Some(factor) if *kind == 'b' => {
-                    let Some(StageOptimizer::Lbfgs(lbfgs)) = session.stages().last().map(|stage| stage.optimizer.clone()) else {
+                    let Some(StageOptimizer::Lbfgs(lbfgs)) =
+                        session.stages().last().map(|stage| stage.optimizer.clone())
+                    else {
                         panic!("b follows L-BFGS")
                     };
                     let l2 = lbfgs.l2 * factor.learning_rate;
-                    session.train_with(&name, aim, Optimizer::Lbfgs(easyllp::optim::Lbfgs { l2, ..Default::default() }))?;
+                    session.train_with(
+                        &name,
+                        aim,
+                        Optimizer::Lbfgs(easyllp::optim::Lbfgs { l2, ..Default::default() }),
+                    )?;
                 }
                 Some(adam) => session.train_with(&name, aim, Optimizer::Adam(adam.clone()))?,
                 None => session.train(&name, aim)?,
@@ -155,7 +169,12 @@ fn main() {
                     let briers: Vec<String> = found.iter().map(|all| format!("{:.4}", all[1])).collect();
                     println!(
                         "{size:5} {words:40} auc {:.4} brier {:.4} accuracy {:.4} {:.1} s (in all {:.1})  [{}]",
-                        mean(0), mean(1), mean(2), mean(3), start.elapsed().as_secs_f64(), briers.join(" ")
+                        mean(0),
+                        mean(1),
+                        mean(2),
+                        mean(3),
+                        start.elapsed().as_secs_f64(),
+                        briers.join(" ")
                     );
                 }
                 Err(error) => println!("{size:5} {words:40} {error}"),

@@ -5,6 +5,7 @@
 //! too, which no result can fail to do: this was left out when all of them were known.
 
 mod accuracy;
+mod default_method;
 mod theory;
 mod tracking;
 
@@ -54,6 +55,7 @@ pub fn claims(results: &Results) -> Vec<Claim> {
         tracking::the_estimate_tracks(results),
         theory::one_pass_has_its_slopes(results),
         theory::minimisers_pay_a_factor(results),
+        default_method::the_default_is_the_best(results),
     ]
 }
 

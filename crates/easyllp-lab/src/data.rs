@@ -112,11 +112,13 @@ pub struct Data {
     test_labels: Vec<u32>,
 }
 
-/// A question with two answers.
+/// A question with two answers, or as many as there are classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// Its name.
     pub name: String,
+    /// How many answers there are.
+    pub n_classes: usize,
     /// The answer for each row to train on.
     pub train: Vec<u32>,
     /// The answer for each row to test on.
@@ -305,7 +307,7 @@ impl Data {
         }
     }
 
-    /// Tasks by name: `one-vs-all` is one for each class, `even-vs-odd`, `animal-vs-machine`, the name of a class against the rest, or, where
+    /// Tasks by name: `one-vs-all` is one for each class, `even-vs-odd`, `animal-vs-machine`, the name of a class against the rest, `all-classes`, or, where
     /// there are two classes, `label`.
     pub fn tasks(&self, names: &[String]) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
@@ -330,6 +332,12 @@ impl Data {
             "animal-vs-machine" if is_cifar => {
                 self.binary("animal vs machine", |class| u32::from((2..=7).contains(&class)))
             }
+            "all-classes" if self.classes.len() > 2 => Task {
+                name: "all classes".into(),
+                n_classes: self.classes.len(),
+                train: self.train_labels.clone(),
+                test: self.test_labels.clone(),
+            },
             "label" if self.classes.len() == 2 => self.binary(self.classes[1], |class| class),
             _ => {
                 let class =
@@ -358,7 +366,7 @@ impl Data {
 
     fn binary(&self, name: &str, is_positive: impl Fn(u32) -> u32) -> Task {
         let of = |labels: &[u32]| labels.iter().map(|&label| is_positive(label)).collect();
-        Task { name: name.into(), train: of(&self.train_labels), test: of(&self.test_labels) }
+        Task { name: name.into(), n_classes: 2, train: of(&self.train_labels), test: of(&self.test_labels) }
     }
 }
 

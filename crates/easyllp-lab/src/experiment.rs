@@ -1,6 +1,7 @@
 //! The experiments: each described by a file, each a list of [cells](crate::Cell).
 
 mod accuracy;
+pub(crate) mod comparison;
 mod erm;
 mod held_out;
 pub(crate) mod method;
@@ -12,6 +13,7 @@ mod variance;
 
 pub use accuracy::Accuracy;
 pub(crate) use accuracy::{ALL, MEASURES};
+pub use comparison::Comparison;
 pub use erm::Erm;
 pub(crate) use population::IN_WORDS as POPULATION;
 pub use sgd::Sgd;
@@ -31,6 +33,8 @@ use std::path::Path;
 pub enum Kind {
     /// Accuracy of methods against the size of bags.
     Accuracy(Accuracy),
+    /// Methods as users run them, on the same bags.
+    Comparison(Comparison),
     /// Variance of estimates against the size of bags and the share of positives.
     Variance(Variance),
     /// The loss in the course of a training, true and from bags.
@@ -46,6 +50,7 @@ impl Kind {
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Self::Accuracy(accuracy) => accuracy.check(),
+            Self::Comparison(comparison) => comparison.check(),
             Self::Variance(variance) => variance.check(),
             Self::Tracking(tracking) => tracking.check(),
             Self::Sgd(sgd) => sgd.check(),
@@ -64,7 +69,7 @@ pub struct Experiment {
 }
 
 /// The experiments of the paper, and their thinned versions on embedded data.
-const EMBEDDED: [(&str, &str); 20] = [
+const EMBEDDED: [(&str, &str); 29] = [
     ("variance", include_str!("../experiments/variance.toml")),
     ("sgd", include_str!("../experiments/sgd.toml")),
     ("erm", include_str!("../experiments/erm.toml")),
@@ -77,6 +82,15 @@ const EMBEDDED: [(&str, &str); 20] = [
     ("ctr-linear", include_str!("../experiments/ctr-linear.toml")),
     ("ctr-network", include_str!("../experiments/ctr-network.toml")),
     ("tracking", include_str!("../experiments/tracking.toml")),
+    ("auto-adult-linear", include_str!("../experiments/auto-adult-linear.toml")),
+    ("auto-adult-network", include_str!("../experiments/auto-adult-network.toml")),
+    ("auto-adult-unequal", include_str!("../experiments/auto-adult-unequal.toml")),
+    ("auto-adult-noise", include_str!("../experiments/auto-adult-noise.toml")),
+    ("auto-mnist-linear", include_str!("../experiments/auto-mnist-linear.toml")),
+    ("auto-mnist-cnn", include_str!("../experiments/auto-mnist-cnn.toml")),
+    ("auto-mnist-digits", include_str!("../experiments/auto-mnist-digits.toml")),
+    ("auto-cifar-cnn", include_str!("../experiments/auto-cifar-cnn.toml")),
+    ("quick-auto", include_str!("../experiments/quick-auto.toml")),
     ("quick-variance", include_str!("../experiments/quick-variance.toml")),
     ("quick-sgd", include_str!("../experiments/quick-sgd.toml")),
     ("quick-erm", include_str!("../experiments/quick-erm.toml")),
@@ -122,6 +136,8 @@ impl Experiment {
     pub fn answers_to(&self, name: &str) -> bool {
         let kind = match &self.kind {
             Kind::Accuracy(_) => "accuracy",
+            // The default method against all others.
+            Kind::Comparison(_) => "auto",
             Kind::Variance(_) => "variance",
             Kind::Tracking(_) => "tracking",
             Kind::Sgd(_) => "sgd",
@@ -134,6 +150,7 @@ impl Experiment {
     pub fn set_replicas(&mut self, replicas: u32) {
         match &mut self.kind {
             Kind::Accuracy(accuracy) => accuracy.replicas = replicas,
+            Kind::Comparison(comparison) => comparison.replicas = replicas,
             Kind::Tracking(tracking) => tracking.replicas = replicas,
             // Their samples are their replicas.
             Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => {}
@@ -159,6 +176,7 @@ impl Experiment {
     pub fn dataset(&self) -> Option<DatasetName> {
         match &self.kind {
             Kind::Accuracy(accuracy) => Some(accuracy.dataset),
+            Kind::Comparison(comparison) => Some(comparison.dataset),
             Kind::Tracking(tracking) => Some(tracking.dataset),
             Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => None,
         }
@@ -174,6 +192,7 @@ impl Experiment {
         };
         match &self.kind {
             Kind::Accuracy(accuracy) => accuracy.cells(data()?, seed),
+            Kind::Comparison(comparison) => comparison.cells(data()?, seed),
             Kind::Tracking(tracking) => tracking.cells(data()?, seed),
             Kind::Variance(variance) => Ok(variance.cells(seed)),
             Kind::Sgd(sgd) => Ok(sgd.cells(seed)),

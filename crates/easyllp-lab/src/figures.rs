@@ -1,11 +1,12 @@
 //! REPORT: pictures of what experiments found, drawn from saved points and nothing else.
 
 mod accuracy;
+mod comparison;
 mod excess_risk;
 mod tracking;
 mod variance;
 
-use crate::experiment::{Experiment, Kind};
+use crate::experiment::{Comparison, Experiment, Kind};
 use crate::point::{Point, Summary};
 use easyllp_report::{LineChart, escaped};
 use std::fmt::Write;
@@ -25,6 +26,7 @@ pub struct Figure {
 pub fn figures(experiment: &Experiment, points: &[Point]) -> Vec<Figure> {
     match &experiment.kind {
         Kind::Accuracy(accuracy) => accuracy::figures(accuracy, points),
+        Kind::Comparison(comparison) => comparison::figures(comparison, points),
         Kind::Variance(variance) => variance::figures(variance, points),
         Kind::Tracking(tracking) => tracking::figures(tracking, points),
         Kind::Sgd(sgd) => excess_risk::of_sgd(sgd, points),
@@ -47,6 +49,11 @@ pub fn title(experiment: &Experiment) -> String {
             let rebag = if accuracy.rebag { ", bags dealt anew in every round" } else { "" };
             format!("Accuracy: {}, {}, {tasks}{each}{rebag}", accuracy.dataset.title(), accuracy.model)
         }
+        Kind::Comparison(comparison) => {
+            let Comparison { dataset, model, task, .. } = comparison;
+            let bags = comparison.bags_in_words();
+            format!("Default settings: {}, {model}, {task}{bags}", dataset.title())
+        }
         Kind::Variance(_) => "Variance of estimates".into(),
         Kind::Tracking(tracking) => {
             format!("Loss in the course of training: {}, {}", tracking.dataset.title(), tracking.model)
@@ -64,7 +71,7 @@ fn title_alone(experiment: &Experiment, of_picture: &str) -> String {
             format!("{}, {}{rebag}: {of_picture}", accuracy.dataset.title(), accuracy.model)
         }
         Kind::Tracking(tracking) => format!("{}, {}: {of_picture}", tracking.dataset.title(), tracking.model),
-        Kind::Sgd(_) | Kind::Erm(_) => format!("{}: {of_picture}", title(experiment)),
+        Kind::Comparison(_) | Kind::Sgd(_) | Kind::Erm(_) => format!("{}: {of_picture}", title(experiment)),
         // Its pictures say what they are.
         Kind::Variance(_) => of_picture.into(),
     }

@@ -45,7 +45,7 @@ pub use data::{
 };
 pub use error::{Error, Result};
 pub use experiment::method::MethodName;
-pub use experiment::{Accuracy, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};
+pub use experiment::{Accuracy, Comparison, Erm, Experiment, Kind, Sgd, Tracking, Variance, names};
 pub use figures::{Figure, figures, title};
 pub use point::{Point, Summary, from_csv, lines, to_csv};
 pub use runner::{Cell, Failure, Outcome, Progress, Tell, run};

@@ -98,7 +98,9 @@ fn repeated(kind: &Kind, points: &[Point]) -> String {
             let sizes: Vec<f64> = accuracy.bag_sizes.iter().map(|&size| size as f64).collect();
             format!("; replicas: {}", replicas(points, &sizes).join(", "))
         }
-        Kind::Tracking(_) => format!("; replicas: {}", replicas(points, &[]).join(", ")),
+        Kind::Comparison(_) | Kind::Tracking(_) => {
+            format!("; replicas: {}", replicas(points, &[]).join(", "))
+        }
         Kind::Variance(_) | Kind::Sgd(_) | Kind::Erm(_) => String::new(),
     }
 }

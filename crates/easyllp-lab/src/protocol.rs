@@ -1,12 +1,13 @@
 //! REPORT: how an experiment was made, in the sentences that stand under its headline.
 
 use crate::experiment::method::MethodName;
-use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance};
+use crate::experiment::{Accuracy, Comparison, Kind, POPULATION, Tracking, Variance};
 
 /// What one must know to read its figures.
 pub(crate) fn protocol(kind: &Kind) -> String {
     match kind {
         Kind::Accuracy(accuracy) => of_accuracy(accuracy),
+        Kind::Comparison(comparison) => of_comparison(comparison),
         Kind::Tracking(tracking) => of_tracking(tracking),
         Kind::Variance(variance) => of_variance(variance),
         Kind::Sgd(sgd) => {
@@ -42,6 +43,19 @@ const BANDS: &str = "Bands, and ± in tables, are one standard deviation over re
 fn bars(samples: &str) -> String {
     format!(
         "Dots have two standard errors to either side; ± in tables is one standard deviation over {samples}."
+    )
+}
+
+fn of_comparison(comparison: &Comparison) -> String {
+    let noise = comparison.noise.map_or_else(String::new, |scale| {
+        format!(" Laplace noise of scale {scale} is added to each count, and declared.")
+    });
+    let sizes = comparison.smallest.map_or_else(String::new, |smallest| {
+        format!(" Bags have from {smallest} rows to the size that is shown, every size alike.")
+    });
+    format!(
+        "Each method with the program's default settings: 20 % of the bags are held out and choose what there is to choose. \
+         Test labels choose nothing.{sizes}{noise} {BANDS}"
     )
 }
 

@@ -188,7 +188,9 @@ impl Loss for Brier {
         }
         softmax_into(scores, out);
         let squares: f64 = out.iter().map(|q| q * q).sum();
-        out.iter_mut().for_each(|q| *q = 1.0 - 2.0 * *q + squares);
+        for q in out {
+            *q = 1.0 - 2.0 * *q + squares;
+        }
     }
 }
 

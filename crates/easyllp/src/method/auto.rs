@@ -74,9 +74,9 @@ impl Method for AutoParams {
         }
         let stages = Stages::of(session);
         if session.is_linear() {
-            stages.linear(session)?
+            stages.linear(session)?;
         } else {
-            stages.network(session)?
+            stages.network(session)?;
         }
         let loss = |scores: ArrayView2<f32>| Ok(count_loss(bags, scores));
         if stages.has_count_likelihood() && session.revert_worse_replay(&loss)? {
