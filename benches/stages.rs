@@ -11,7 +11,7 @@
 
 use easyllp::fit::StageOptimizer;
 use easyllp::method::{
-    BagObjective, CountLikelihood, DebiasedSquare, EasyLlp, LabelGeneration, ProportionMatching,
+    BagObjective, CountLikelihood, DebiasedSquare, EasyLlp, LabelGeneration, NonNegative, ProportionMatching,
 };
 use easyllp::optim::Adam;
 use easyllp::train::{Aim, Optimizer};
@@ -76,7 +76,7 @@ impl Method for Stages {
                 'D' => Some(Box::new(DebiasedSquare::new(bags))),
                 'C' => Some(Box::new(CountLikelihood::new(bags))),
                 'M' => Some(Box::new(ProportionMatching::new(bags, Default::default()))),
-                'G' => Some(Box::new(LabelGeneration::new(bags, None))),
+                'G' => Some(Box::new(LabelGeneration::new(bags, NonNegative::ZERO))),
                 _ => None,
             };
             let loss = match kind {

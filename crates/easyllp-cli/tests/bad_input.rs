@@ -193,7 +193,7 @@ fn methods() -> Vec<String> {
         on("--method mean-map --loss squared --l2 1"),
         on("--method llp-em --model mlp:8"),
         on("--method count-likelihood --loss squared --l2 1"),
-        on("--method label-generation:epsilon=0"),
+        on("--method label-generation:epsilon=-1"),
         on("--method mean-map:epsilon=1"),
         on("--method mean-map:bag_weights=size"),
         on("--method mean-map:ridge"),

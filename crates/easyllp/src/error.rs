@@ -308,6 +308,8 @@ pub enum Error {
     BadParameter { method: &'static str, name: String, value: String, expected: String },
     #[error("expected a number above 0, found {number}")]
     NotPositive { number: f64 },
+    #[error("expected a number of at least 0, found {number}")]
+    Negative { number: f64 },
     #[error(
         "the model was trained by method `{method}`, which is not built in: it predicts, but it cannot be trained again by name"
     )]

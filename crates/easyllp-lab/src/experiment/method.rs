@@ -40,15 +40,17 @@ impl MethodName {
         let default = self.config();
         let known = default.parameters();
         let has = |name: &str| known.iter().any(|parameter| parameter.name == name);
-        let set = parameters.iter().filter(|(name, _)| has(name));
-        let set: Map<String, Value> =
-            set.map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-        MethodConfig::with_parameters(self.0, set)
+        let set: Vec<String> = (parameters.iter().filter(|(name, _)| has(name)))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if set.is_empty() { Ok(default) } else { format!("{}:{}", self.0, set.join(",")).parse() }
     }
 
-    /// The method with its default parameters.
+    /// The method with its default parameters, but for label generation, which is the paper's: whole labels.
     pub(crate) fn config(self) -> MethodConfig {
-        MethodConfig::with_parameters(self.0, Map::new()).expect("the name of a built-in method")
+        let whole = || ("epsilon".to_owned(), Value::from(0));
+        let parameters = (self == Self::LABEL_GENERATION).then(whole).into_iter().collect();
+        MethodConfig::with_parameters(self.0, parameters).expect("the name of a built-in method")
     }
 
     /// Its loss of whole bags, if it has one.

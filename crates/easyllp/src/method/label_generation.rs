@@ -9,31 +9,48 @@
 //! more room for that.
 
 use super::assignment::{best_labels, soft_labels, whole_counts};
+use super::rounds::next_targets;
 use super::schema::{About, Assumes, BuiltIn};
 use crate::aim::{Aim, BagObjective};
 use crate::bags::Bags;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::loss::{Logistic, Softmax, TrainingLoss};
-use crate::number::Positive;
+use crate::number::NonNegative;
+use crate::optim::Adam;
 use crate::session::{Method, Requires, Session, Supports};
+use crate::train::Optimizer;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 
 /// Training on labels that the model and the counts agree on.
 #[derive(Clone)]
 pub struct LabelGeneration<'b> {
     bags: &'b Bags,
-    epsilon: Option<f64>,
+    epsilon: f64,
     /// One over the mean size of bags: the loss of a bag is that of its rows, in sum, over the size of a mean bag.
     share: f64,
 }
 
 impl<'b> LabelGeneration<'b> {
-    /// Whole labels, or soft ones with an ε above 0.
-    pub fn new(bags: &'b Bags, epsilon: Option<Positive>) -> Self {
+    /// Whole labels with an ε of 0, else soft ones.
+    pub fn new(bags: &'b Bags, epsilon: NonNegative) -> Self {
         let share = bags.n_bags() as f64 / bags.n_members() as f64;
-        Self { bags, epsilon: epsilon.map(Positive::get), share }
+        Self { bags, epsilon: epsilon.get(), share }
+    }
+
+    /// Labels of a bag's rows, given their scores.
+    fn labels(&self, bag: usize, scores: ArrayView2<f32>, labels: ArrayViewMut2<f32>) {
+        let counts = self.bags.counts_of(bag).to_vec();
+        if self.epsilon > 0.0 {
+            soft_labels(scores, &counts, self.epsilon, labels);
+        } else {
+            best_labels(scores, &whole_counts(&counts, scores.nrows()), labels);
+        }
     }
 }
 
@@ -45,17 +62,8 @@ impl BagObjective for LabelGeneration<'_> {
     #[expect(clippy::cast_possible_truncation, reason = "derivatives are f32")]
     fn bag(&self, bag: usize, scores: ArrayView2<f32>, mut derivative: ArrayViewMut2<f32>) -> f64 {
         let mut labels = Array2::zeros(scores.dim());
-        let counts = self.bags.counts_of(bag).to_vec();
-        let mut loss = match self.epsilon {
-            None => {
-                best_labels(scores, &whole_counts(&counts, scores.nrows()), labels.view_mut());
-                0.0
-            }
-            Some(epsilon) => {
-                soft_labels(scores, &counts, epsilon, labels.view_mut());
-                -epsilon * entropy(labels.view())
-            }
-        };
+        self.labels(bag, scores, labels.view_mut());
+        let mut loss = -self.epsilon * entropy(labels.view());
         let cross_entropy: &dyn TrainingLoss = if scores.ncols() == 1 { &Logistic } else { &Softmax };
         loss += cross_entropy.corrected_batch(scores, labels.view(), derivative.view_mut());
         derivative *= self.share as f32;
@@ -69,13 +77,70 @@ fn entropy(labels: ArrayView2<f32>) -> f64 {
     labels.iter().map(|&p| of(f64::from(p)) + if is_binary { of(1.0 - f64::from(p)) } else { 0.0 }).sum()
 }
 
+/// When labels are generated anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Relabel {
+    /// In every minibatch.
+    Minibatch,
+    /// In rounds of so many epochs each.
+    Round(NonZeroUsize),
+}
+
+const RELABEL: &str = "minibatch or round:EPOCHS";
+
+impl fmt::Display for Relabel {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Minibatch => to.write_str("minibatch"),
+            Self::Round(epochs) => write!(to, "round:{epochs}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Relabel {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        let unknown = || Error::UnknownName { what: "time to relabel", name: text.clone(), choices: RELABEL };
+        match text.strip_prefix("round:") {
+            None if text == "minibatch" => Ok(Self::Minibatch),
+            Some(epochs) => epochs.parse().map(Self::Round).map_err(|_| unknown()),
+            None => Err(unknown()),
+        }
+    }
+}
+
+impl From<Relabel> for String {
+    fn from(relabel: Relabel) -> Self {
+        relabel.to_string()
+    }
+}
+
+impl JsonSchema for Relabel {
+    fn schema_name() -> Cow<'static, str> {
+        "Relabel".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "x-expected": RELABEL })
+    }
+}
+
 /// Parameters of `label-generation`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabelGenerationParams {
-    /// Entropy regularisation of the labels. Unset: whole labels.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epsilon: Option<Positive>,
+    /// Entropy regularisation of the labels: 0 gives whole labels, 1 the probabilities that fit the counts.
+    pub epsilon: NonNegative,
+    /// Generate labels in every minibatch, or once for a round of epochs.
+    pub relabel: Relabel,
+}
+
+impl Default for LabelGenerationParams {
+    fn default() -> Self {
+        Self { epsilon: NonNegative::of(1.0), relabel: Relabel::Minibatch }
+    }
 }
 
 impl BuiltIn for LabelGenerationParams {
@@ -104,7 +169,21 @@ impl Method for LabelGenerationParams {
     }
 
     fn run(&self, session: &mut Session) -> Result<()> {
-        let mut objective = LabelGeneration::new(session.bags(), self.epsilon);
-        session.train(self.name(), Aim::Bags(&mut objective))
+        let bags = session.bags();
+        let mut objective = LabelGeneration::new(bags, self.epsilon);
+        let (Relabel::Round(epochs), Some(adam)) = (self.relabel, session.adam()) else {
+            return session.train(self.name(), Aim::Bags(&mut objective));
+        };
+        let epochs = epochs.get().min(adam.epochs);
+        let n_rounds = adam.epochs.div_ceil(epochs);
+        let optimizer = Optimizer::Adam(Adam { epochs, ..adam.clone() });
+        let labels = |bag: usize, scores: ArrayView2<f32>, labels: ArrayViewMut2<f32>| {
+            objective.labels(bag, scores, labels);
+        };
+        session.rounds_with(self.name(), n_rounds, optimizer, &mut |session, _| {
+            let targets = next_targets(bags, &labels, session.scores()?.view());
+            session.update(&targets)?;
+            Ok(ControlFlow::Continue(()))
+        })
     }
 }

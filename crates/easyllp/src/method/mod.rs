@@ -29,7 +29,7 @@ mod side_by_side;
 mod supervised;
 
 pub use crate::aim::{BagObjective, FixedTargets, TargetRule};
-pub use crate::number::Positive;
+pub use crate::number::{NonNegative, Positive};
 pub use alternating_mean_map::{AlternatingMeanMap, AlternatingMeanMapParams};
 pub use auto::AutoParams;
 pub use config::MethodConfig;
@@ -38,7 +38,7 @@ pub use debiased_square::{DebiasedSquare, DebiasedSquareParams};
 pub use easyllp::{Batches, Draw, EasyLlp, EasyLlpParams, TargetsFrom};
 pub use easyllp_by_bag::EasyLlpByBag;
 pub use easyllp_sgd::EasyLlpSgdParams;
-pub use label_generation::{LabelGeneration, LabelGenerationParams};
+pub use label_generation::{LabelGeneration, LabelGenerationParams, Relabel};
 pub use laplacian_mean_map::{LaplacianMeanMap, LaplacianMeanMapParams};
 pub use llp_em::{LlpEm, LlpEmParams};
 pub use mean_map::{MeanMap, MeanMapParams};

@@ -32,7 +32,10 @@ pub(super) fn alternate(session: &mut Session, stage: &str, most: usize, method:
             targets = Targets::zeros(bags.n_rows(), bags.n_classes());
             method.first(&mut targets)?;
         } else {
-            let next = next_targets(method, session.scores()?.view());
+            let again = |bag: usize, scores: ArrayView2<f32>, targets: ArrayViewMut2<f32>| {
+                method.again(bag, scores, targets);
+            };
+            let next = next_targets(bags, &again, session.scores()?.view());
             let (before, after) = (targets.values(), next.values());
             let changes = after.iter().zip(before).map(|(a, b)| (a - b).abs());
             let most_changed = changes.fold(0.0, f32::max);
@@ -47,13 +50,16 @@ pub(super) fn alternate(session: &mut Session, stage: &str, most: usize, method:
 }
 
 /// What the model and the counts agree on, bags shared out to threads.
-fn next_targets(method: &dyn Rounds, scores: ArrayView2<f32>) -> Targets {
-    let bags = method.bags();
+pub(super) fn next_targets(
+    bags: &Bags,
+    of_rows: &(dyn Fn(usize, ArrayView2<f32>, ArrayViewMut2<f32>) + Sync),
+    scores: ArrayView2<f32>,
+) -> Targets {
     let of_bag = |bag: usize| {
         let members: Vec<usize> = bags.members(bag).iter().map(|&row| row as usize).collect();
         let scores = scores.select(Axis(0), &members);
         let mut targets = Array2::zeros(scores.dim());
-        method.again(bag, scores.view(), targets.view_mut());
+        of_rows(bag, scores.view(), targets.view_mut());
         targets
     };
     let of_bags: Vec<Array2<f32>> = (0..bags.n_bags()).into_par_iter().map(of_bag).collect();

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Objectives whose scores are columns of one matrix, in their order.
 ///
 /// ```
-/// use easyllp::method::{BagObjective, CountLikelihood, LabelGeneration, SideBySide};
+/// use easyllp::method::{BagObjective, CountLikelihood, LabelGeneration, NonNegative, SideBySide};
 /// use easyllp::{Bags, Noise, Partition};
 ///
 /// // Of the same two bags it is known how many bought, and how many of three brands were looked at.
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// let looked_at = Bags::multiclass(partition, brands, Noise::None)?;
 /// let tasks = SideBySide::new(vec![
 ///     Box::new(CountLikelihood::new(&bought)),
-///     Box::new(LabelGeneration::new(&looked_at, None)),
+///     Box::new(LabelGeneration::new(&looked_at, NonNegative::ZERO)),
 /// ])?;
 /// assert_eq!(tasks.n_scores(), 1 + 3);
 /// # Ok::<(), easyllp::Error>(())
@@ -103,6 +103,7 @@ mod tests {
         CountLikelihood, DebiasedSquare, Distance, EasyLlpByBag, LabelGeneration, ProportionMatching,
     };
     use crate::model::Scorer;
+    use crate::number::NonNegative;
     use crate::train::Aim;
     use crate::{
         Rows,
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn tasks_side_by_side_come_to_what_they_come_to_alone() {
         let bags = bags();
-        each_is_as_alone(&bags, |bags| LabelGeneration::new(bags, None));
+        each_is_as_alone(&bags, |bags| LabelGeneration::new(bags, NonNegative::ZERO));
         each_is_as_alone(&bags, |bags| ProportionMatching::new(bags, Distance::CrossEntropy));
         each_is_as_alone(&bags, CountLikelihood::new);
         each_is_as_alone(&bags, DebiasedSquare::new);
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn other_bags_are_refused_and_so_is_a_model_of_too_few_scores() {
         fn objective(bags: &Bags) -> Box<dyn BagObjective + '_> {
-            Box::new(LabelGeneration::new(bags, None))
+            Box::new(LabelGeneration::new(bags, NonNegative::ZERO))
         }
         let bags = bags();
         let trainer = Trainer { optimizer: Optimizer::Adam(Adam::default()), seed: 1 };

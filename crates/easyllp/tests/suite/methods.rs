@@ -4,8 +4,8 @@ use crate::rounding::Sum;
 use crate::simulation::{normal, seed};
 use easyllp::method::{
     AlternatingMeanMap, BagObjective, CountLikelihood, DebiasedSquare, Distance, EasyLlpByBag,
-    LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, MethodConfig, Naive, Positive, ProportionMatching,
-    Rounds, Supervised,
+    LabelGeneration, LaplacianMeanMap, LlpEm, MeanMap, MethodConfig, Naive, NonNegative, Positive,
+    ProportionMatching, Rounds, Supervised,
 };
 use easyllp::model::Hidden;
 use easyllp::{
@@ -32,8 +32,8 @@ fn objectives(bags: &Bags) -> Vec<(&'static str, Box<dyn BagObjective + '_>)> {
         ("matching, squared", Box::new(ProportionMatching::new(bags, Distance::Squared))),
         ("debiased square", Box::new(DebiasedSquare::new(bags))),
         ("count likelihood", Box::new(CountLikelihood::new(bags))),
-        ("whole labels", Box::new(LabelGeneration::new(bags, None))),
-        ("soft labels", Box::new(LabelGeneration::new(bags, Some(Positive::new(0.4).unwrap())))),
+        ("whole labels", Box::new(LabelGeneration::new(bags, NonNegative::ZERO))),
+        ("soft labels", Box::new(LabelGeneration::new(bags, NonNegative::new(0.4).unwrap()))),
         ("easyllp by bag", Box::new(EasyLlpByBag::new(bags, &Correction::default(), loss).unwrap())),
     ]
 }
@@ -134,12 +134,12 @@ fn of_all_rows(
     match method {
         MethodConfig::Supervised(_) | MethodConfig::Naive(_) => by_rule(&mut Naive::new(bags)),
         MethodConfig::EasyLlp(_) => by_rule(&mut EasyLlp::new(bags)),
-        MethodConfig::EasyLlpSgd(_) => None,
+        MethodConfig::Auto(_) | MethodConfig::EasyLlpSgd(_) => None,
         MethodConfig::MeanMap(_) => by_rule(&mut MeanMap::new(bags)),
         MethodConfig::LaplacianMeanMap(_) => {
             by_rule(&mut LaplacianMeanMap::new(bags, rows, Positive::new(1.0).unwrap()).unwrap())
         }
-        MethodConfig::LabelGeneration(_) => by_objective(&mut LabelGeneration::new(bags, None)),
+        MethodConfig::LabelGeneration(_) => by_objective(&mut LabelGeneration::new(bags, NonNegative::ZERO)),
         MethodConfig::ProportionMatching(_) => {
             by_objective(&mut ProportionMatching::new(bags, Distance::CrossEntropy))
         }
