@@ -24,7 +24,7 @@ mod progress;
 mod settings;
 
 use args::{Args, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use interrupt::{INTERRUPTED, Interrupted};
 use output::USAGE;
 use std::process::ExitCode;
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
         Command::Export(export) => commands::export::run(export),
         Command::Datasets(datasets) => commands::datasets::run(datasets),
         Command::Reproduce(reproduce) => commands::reproduce::run(reproduce),
-        Command::Completions(completions) => commands::completions::run(completions),
-        Command::Man(man) => commands::completions::write_pages(man),
+        Command::Completions(completions) => commands::completions::run(completions, Args::command()),
+        Command::Man(man) => commands::completions::write_pages(man, Args::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

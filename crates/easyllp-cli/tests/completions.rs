@@ -18,7 +18,8 @@ fn completions_name_the_commands() {
         for command in COMMANDS {
             assert!(script.contains(command), "{shell}: {command}");
         }
-        assert!(script.contains("--reports"), "{shell}");
+        let option = if shell == "fish" { "-l reports" } else { "--reports" };
+        assert!(script.contains(option), "{shell}");
     }
     let output = easyllp(&["completions", "abacus"]);
     assert_eq!(output.status.code(), Some(2));

@@ -1,9 +1,8 @@
 //! `easyllp completions`: completions for shells, and manual pages.
 
-use crate::args::Args;
 use crate::output::print;
 use anyhow::{Context, Result};
-use clap::{Args as ClapArgs, CommandFactory};
+use clap::{Args as ClapArgs, Command};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -24,15 +23,17 @@ pub(crate) struct ManArgs {
     folder: PathBuf,
 }
 
-pub(crate) fn run(args: &CompletionsArgs) -> Result<()> {
+/// Completions of this program.
+pub(crate) fn run(args: &CompletionsArgs, mut program: Command) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "easyllp", &mut script);
+    clap_complete::generate(args.shell, &mut program, "easyllp", &mut script);
     print(&String::from_utf8(script).context("the script is not UTF-8")?)
 }
 
-pub(crate) fn write_pages(args: &ManArgs) -> Result<()> {
+/// Manual pages of this program.
+pub(crate) fn write_pages(args: &ManArgs, program: Command) -> Result<()> {
     let folder = &args.folder;
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    clap_mangen::generate_to(Args::command(), folder)
+    clap_mangen::generate_to(program, folder)
         .with_context(|| format!("cannot write manual pages to {}", folder.display()))
 }
