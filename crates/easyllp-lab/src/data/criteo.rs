@@ -179,8 +179,9 @@ mod tests {
             "1\t2\n".into(),
             "x".repeat(9000),
         ] {
-            let refused = parse(&(good.clone() + &bad), [9, 9]).err().unwrap().to_string();
-            assert!(refused.contains("line 2"), "{refused}");
+            let refused = parse(&(good.clone() + &bad), [9, 9]).err().unwrap();
+            let crate::Error::Library(refused) = refused else { panic!("{refused}") };
+            assert!(refused.in_full().contains("line 2"), "{refused:?}");
         }
         // Too few lines for a test part, or for any.
         for (log, lines) in [(good.as_str(), 1), ("", 0)] {

@@ -432,7 +432,7 @@ fn refuses_what_does_not_fit_together() {
     let both: [&[u32]; 2] = [&labels[0], &labels[1]];
     let of_task = |task, what, expected, got| Error::Task {
         task,
-        error: Box::new(Error::Shape { what, expected, got }),
+        source: Box::new(Error::Shape { what, expected, got }),
     };
     let judged = refused(&mut models(2, &rows), &rows, &both, 2);
     assert_eq!(judged, Error::Shape { what: "figures of the judge, one a model", expected: 2, got: 1 });
