@@ -34,7 +34,7 @@ use crate::train::{
 };
 use judge::Judge;
 use learner::Learner;
-use method::check_support;
+pub(crate) use method::check_support;
 use ndarray::Array2;
 use std::ops::ControlFlow;
 use validation::Selection;
