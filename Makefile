@@ -1,4 +1,4 @@
-.PHONY: demo test test-vectors test-burn test-page test-python test-extras test-sanitizer lint bench doc man wheel docs \
+.PHONY: demo test test-vectors test-long test-burn test-page test-python test-extras test-sanitizer lint bench doc man wheel docs \
 	docs-gallery docs-outputs
 
 # All but `burn`, which takes minutes to compile and has a target of its own.
@@ -32,13 +32,17 @@ test-vectors:
 		EASYLLP_VECTORS=$$vectors $(TEST) --lib --test suite --quiet -- $(NUMERIC) || exit 1; \
 	done
 
+# Simulations with more draws, which leave less to chance: minutes.
+test-long:
+	EASYLLP_LONG_TESTS=1 $(TEST) --test suite -- cover
+
 # Networks written with Burn: lints, tests and the example.
 test-burn:
 	cargo clippy --package easyllp --all-targets --features burn -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --package easyllp --features burn --no-deps
 	cargo test --package easyllp --features burn --test burn
 	cargo test --package easyllp --features burn --doc model::burn
-	cargo build --package easyllp --features burn --example burn --profile test
+	cargo build --package easyllp --features burn --example burn
 
 # The pages of `evaluate --report` and `reproduce` in headless Chromium (Debian's `chromium`); screenshots stay in target/page.
 test-page:
@@ -47,7 +51,7 @@ test-page:
 	python3 crates/easyllp-lab/tests/study_page.py target/debug/easyllp target/page/study
 
 # The Python package: a wheel in an environment of its own, first with NumPy and scikit-learn alone, then with all that its tests
-# compare with. The program is there to be compared with, too.
+# compare with. The program is there to be compared with, too. The wheel is of the profile of tests, which has compiled most of it.
 PYTHON ?= python3
 ENVIRONMENT = target/python
 test-python:
@@ -55,7 +59,7 @@ test-python:
 	rm -rf $(ENVIRONMENT) target/wheels
 	$(PYTHON) -m venv $(ENVIRONMENT)
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
-	$(ENVIRONMENT)/bin/maturin build --quiet --release --out target/wheels
+	$(ENVIRONMENT)/bin/maturin build --quiet --out target/wheels
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check target/wheels/*.whl
 	for example in quickstart model_selection; do $(ENVIRONMENT)/bin/python python/examples/$$example.py || exit 1; done
 	$(ENVIRONMENT)/bin/pip install --quiet --disable-pip-version-check pytest hypothesis mypy pandas pyarrow polars onnx onnxruntime \

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from easyllp import _easyllp
 from easyllp._bags import Bags, _is_missing, eager, from_proportions
 from easyllp._classes import by_class, check_prior, counted, in_class_order, names_of, prior_of
-from easyllp._evaluation import Estimate, Evaluation, _estimate, declared_noise, evaluate
+from easyllp._evaluation import Estimate, Evaluation, _estimate, bags_of, declared_noise, evaluated
 from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, refuse_unless_random
 from easyllp._reports import from_report
 from easyllp._rows import column_names, is_sparse, is_table, readable, sparse, table, warn_of_scales
@@ -524,10 +524,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if given.n_classes != len(self.classes_):
             raise ValueError(f"y is of {given.n_classes} classes, and the model of {len(self.classes_)}")
         given = by_class(given, self.classes_)
-        features = self._checked(X)
-        self._warn_of_training_bags(features, given, None, stacklevel=3)
-        scores, unfamiliar = self._model.scores(features)
-        _warn_of_unfamiliar(unfamiliar)
+        scores = self._scores_of_bags(X, given, None)
         value, *_ = _easyllp.metric("accuracy", scores, self._model.link, given.of_row, counts_of(given))
         return value
 
@@ -536,7 +533,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Evaluation:
         """Estimate row-level metrics from bags that the model was not trained on.
 
-        The same as `easyllp.evaluate` of `predict_proba(X)`, but bags that the model was trained on are noticed, with a
+        The same as `easyllp.evaluate` of `predict_proba(X)`, but with all digits of the scores, and bags that the model was trained on are noticed, with a
         `TrainingBagsWarning`: metrics from training bags flatter a model.
 
         Parameters
@@ -551,22 +548,29 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Evaluation
         """
+        check_is_fitted(self)
         X = eager(X)
-        if bags is not None:
-            given = from_report(bags, counts, _n_rows(X)) if counts is not None else from_proportions(y, bags, _n_rows(X))
-            self._warn_of_training_bags(self._checked(X), given, declared_noise(noise, given.names), stacklevel=3)
-        return evaluate(self.predict_proba(X), y, bags, counts=counts, noise=noise, classes=self.classes_, **options)
+        given = by_class(bags_of(_n_rows(X), y, bags, counts), self.classes_)
+        if bags is None:
+            scores, unfamiliar = self._model.scores(self._checked(X))
+            _warn_of_unfamiliar(unfamiliar)
+        else:
+            scores = self._scores_of_bags(X, given, declared_noise(noise, given.names))
+        return evaluated(scores, self._model.link, given, tuple(self.classes_.tolist()), noise, **options)
 
-    def _warn_of_training_bags(
-        self, features: Any, given: Bags, noise: tuple[str, list[float]] | None, *, stacklevel: int
-    ) -> None:
-        found = self._model.training_bags(features, given.of_row, counts_of(given), noise)
+    def _scores_of_bags(self, X: Any, given: Bags, noise: tuple[str, list[float]] | None) -> npt.NDArray[np.float32]:
+        """Scores, with the warnings that evaluation has; for methods that users call."""
+        bags = (given.of_row, counts_of(given), noise)
+        (scores, unfamiliar), found = self._model.scores_of_bags(self._checked(X), *bags)
+        if unfamiliar:
+            warnings.warn(_unfamiliar(unfamiliar), UnfamiliarValuesWarning, stacklevel=3)
         if found is not None:
             warnings.warn(
                 f"the model was trained on {found}: metrics from training bags flatter a model. Evaluate it on other bags",
                 TrainingBagsWarning,
-                stacklevel=stacklevel,
+                stacklevel=3,
             )
+        return scores
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, which the program `easyllp` reads, too; `easyllp.load` is the way back.
@@ -645,10 +649,13 @@ class UnfamiliarValuesWarning(UserWarning):
     """Rows have values that the model was not trained on: unseen, missing or out of range."""
 
 
+def _unfamiliar(lines: list[str]) -> str:
+    return "\n".join(["rows have values that the model was not trained on", *lines])
+
+
 def _warn_of_unfamiliar(lines: list[str]) -> None:
     if lines:
-        text = "\n".join(["rows have values that the model was not trained on", *lines])
-        warnings.warn(text, UnfamiliarValuesWarning, stacklevel=3)
+        warnings.warn(_unfamiliar(lines), UnfamiliarValuesWarning, stacklevel=3)
 
 
 def _check_classes(given: Bags, classes: npt.NDArray[Any]) -> None:

@@ -16,9 +16,11 @@ __all__ = [
     "dataset",
     "Model",
     "__version__",
+    "LEAST_PROBABILITY",
 ]
 
 __version__: str
+LEAST_PROBABILITY: float
 
 def soft_targets(
     of_row: npt.NDArray[np.uint32],
@@ -82,13 +84,13 @@ class Model:
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
     def scores(self, features: Any) -> tuple[npt.NDArray[np.float32], list[str]]: ...
     def probabilities(self, features: Any) -> tuple[npt.NDArray[np.float64], list[str]]: ...
-    def training_bags(
+    def scores_of_bags(
         self,
         features: Any,
         of_row: npt.NDArray[np.uint32],
         counts: npt.NDArray[np.float64],
         noise: tuple[str, list[float]] | None,
-    ) -> str | None: ...
+    ) -> tuple[tuple[npt.NDArray[np.float32], list[str]], str | None]: ...
     @property
     def classes(self) -> list[str]: ...
     @property

@@ -19,9 +19,6 @@ from easyllp._reports import from_report
 from easyllp._settings import checked_seed, whole_number
 from easyllp._targets import counts_of
 
-#: A probability this close to 0 or 1 is taken for it: the logarithm of less would let one row decide.
-_LEAST = 1e-12
-
 #: The metrics that have a name, and whether higher is better.
 HIGHER_IS_BETTER = {
     **dict.fromkeys(("brier", "log_loss", "error"), False),
@@ -190,9 +187,9 @@ def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
         p = p[:, 1]
     if (1 if p.ndim == 1 else p.shape[1]) != (1 if n_classes == 2 else n_classes):
         raise ValueError(f"probabilities are of {2 if p.ndim == 1 else p.shape[1]} classes, and bags count {n_classes}")
-    p = np.clip(p, _LEAST, 1.0)
+    p = np.clip(p, _easyllp.LEAST_PROBABILITY, 1.0)
     if p.ndim == 1:
-        rest = np.clip(1 - p, _LEAST, 1.0)
+        rest = np.clip(1 - p, _easyllp.LEAST_PROBABILITY, 1.0)
         return np.ascontiguousarray((np.log(p) - np.log(rest)).astype(np.float32)[:, None])
     return np.ascontiguousarray(np.log(p).astype(np.float32))
 
@@ -286,12 +283,42 @@ def evaluate(
     True
     """
     given, probabilities, classes = _given(probabilities, y, bags, counts, classes)
+    return evaluated(
+        logits(probabilities, given.n_classes),
+        "logit",
+        given,
+        classes,
+        noise,
+        level=level,
+        of=of,
+        bootstrap=bootstrap,
+        seed=seed,
+        curves=curves,
+        force=force,
+    )
+
+
+def evaluated(
+    scores: npt.NDArray[np.float32],
+    link: str,
+    given: Bags,
+    classes: tuple[Hashable, ...] | None,
+    noise: tuple[str, Any] | None,
+    *,
+    level: float = 0.95,
+    of: str = "population",
+    bootstrap: int | None = None,
+    seed: int = 1,
+    curves: bool = False,
+    force: bool = False,
+) -> Evaluation:
+    """How good scores are, from bags with their counts in the order of scores; for functions that users call."""
     if of not in ("rows", "population"):
         raise ValueError(f"of is {of!r}: choose rows or population")
     answer = json.loads(
         _easyllp.evaluate(
-            logits(probabilities, given.n_classes),
-            "logit",
+            scores,
+            link,
             given.of_row,
             counts_of(given),
             declared_noise(noise, given.names),
@@ -310,7 +337,7 @@ def evaluate(
         classes=classes,
     ).judged(found, force)
     if evaluation.warning is not None:
-        warnings.warn(evaluation.warning, NotRandomWarning, stacklevel=2)
+        warnings.warn(evaluation.warning, NotRandomWarning, stacklevel=3)
     return evaluation
 
 
@@ -322,17 +349,7 @@ def _given(
     if classes is None and len(table_columns(probabilities) or []) > 1:
         classes = table_columns(probabilities)
     probabilities = np.asarray(probabilities)
-    n_rows = len(probabilities)
-    if counts is not None:
-        if bags is None or y is not None:
-            raise ValueError("counts go with bags, in the place of y")
-        given = from_report(bags, counts, n_rows)
-    elif n_rows == 0:
-        raise ValueError("there are no rows")
-    elif y is None:
-        raise ValueError("y, each row's bag proportion, is needed; or counts by bag")
-    else:
-        given = from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
+    given = bags_of(len(probabilities), y, bags, counts)
     if classes is not None:
         classes = np.asarray(classes).tolist()
         return by_class(given, classes), probabilities, tuple(classes)
@@ -341,6 +358,19 @@ def _given(
     if names is not None and given.counts.ndim == 1:
         names = [f"not {names[0]}", names[0]]
     return given, probabilities, None if names is None else tuple(names)
+
+
+def bags_of(n_rows: int, y: Any, bags: Any, counts: Any) -> Bags:
+    """Bags as `evaluate` is told of them."""
+    if counts is not None:
+        if bags is None or y is not None:
+            raise ValueError("counts go with bags, in the place of y")
+        return from_report(bags, counts, n_rows)
+    if n_rows == 0:
+        raise ValueError("there are no rows")
+    if y is None:
+        raise ValueError("y, each row's bag proportion, is needed; or counts by bag")
+    return from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
 
 
 def _estimate(found: dict[str, Any]) -> Estimate:

@@ -3,8 +3,8 @@
 use crate::output::thousands;
 use anyhow::Result;
 use easyllp::diagnose::{
-    Feature, LinearClass, Randomness, Verdict, bags_needed, equivalent_rows, expected_standard_error,
-    uneven_features,
+    Feature, LinearClass, Randomness, UNEVEN_LEVEL, Verdict, bags_needed, equivalent_rows,
+    expected_standard_error, uneven_features,
 };
 use easyllp::table::Encoder;
 use easyllp::{Bags, Rows};
@@ -77,13 +77,11 @@ pub(crate) fn diagnosis(bags: &Bags, found: &Randomness) -> Result<Vec<String>> 
 
 /// The columns that differ from bag to bag by more than chance, the most uneven first.
 pub(crate) fn uneven_columns(rows: &Rows, encoder: &Encoder, bags: &Bags) -> Result<Vec<String>> {
-    /// Below this a column is named.
-    const LEVEL: f64 = 0.001;
     if bags.n_bags() < 2 || bags.n_members() <= bags.n_bags() {
         return Ok(Vec::new());
     }
     let mut names: Vec<String> = Vec::new();
-    for uneven in &uneven_features(rows, bags, LEVEL)? {
+    for uneven in &uneven_features(rows, bags, UNEVEN_LEVEL)? {
         let name = match uneven.feature {
             Feature::Dense(place) => encoder.dense_column(place),
             Feature::Category { field, .. } => encoder.field_column(field),

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             if let Some(usage) = error.downcast_ref::<clap::Error>() {
                 return output::usage(usage);
             }
-            eprintln!("easyllp: {error:#}");
+            eprintln!("easyllp: {error:#}{}", output::options_to_see(&error));
             if error.is::<Interrupted>() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
         }
     }

@@ -60,7 +60,7 @@ pub(crate) fn misuse(message: &str) -> anyhow::Error {
 
 /// Settings that the library refuses are such a mistake, too.
 pub(crate) fn refused_settings(error: easyllp::Error) -> anyhow::Error {
-    misuse(&spelled(&error.to_string()))
+    misuse(&spelled(&error.in_full()))
 }
 
 /// A sentence of the library with its settings as the command line spells them.
@@ -69,6 +69,25 @@ pub(crate) fn spelled(sentence: &str) -> String {
     options.into_iter().fold(sentence.to_owned(), |sentence, name| {
         sentence.replace(&format!("`{name}`"), &format!("--{}", name.replace('_', "-")))
     })
+}
+
+/// The options to look at after an error of the library, which has no names for them: to be added to its message.
+pub(crate) fn options_to_see(error: &anyhow::Error) -> String {
+    use easyllp::Error;
+    let options = match error.chain().find_map(|cause| cause.downcast_ref()) {
+        Some(Error::ClassesDiffer { .. }) => "--count and --class",
+        Some(Error::CountMissing { .. }) => "--suppressed-below",
+        Some(Error::Diverged { .. }) => "--lr and --l2",
+        Some(Error::OnnxHash { .. }) => "--max-vocabulary of train",
+        Some(Error::RowsWithoutReport { .. } | Error::ReportsWithoutRows { .. }) => "--on-mismatch",
+        Some(Error::TooFewHeldOut { .. }) => "--holdout",
+        Some(Error::TooManyLabels { .. }) => "--positive",
+        Some(Error::Unbounded { .. }) => "--l2",
+        Some(Error::UnknownFormat { .. }) => "--delimiter",
+        Some(Error::UnknownLabels { hint, .. }) if !hint.is_empty() => "--positive",
+        _ => return String::new(),
+    };
+    format!(" (see {options})")
 }
 
 /// Prints a value as JSON.

@@ -18,6 +18,7 @@ fn completions_name_the_commands() {
         for command in COMMANDS {
             assert!(script.contains(command), "{shell}: {command}");
         }
+        // Fish has names of options without dashes.
         let option = if shell == "fish" { "-l reports" } else { "--reports" };
         assert!(script.contains(option), "{shell}");
     }

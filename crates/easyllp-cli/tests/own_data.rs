@@ -612,6 +612,17 @@ fn a_file_holds_all_settings() {
         "{}",
         scores.lines().next().unwrap_or_default()
     );
+    let labelled =
+        "label = 'income'\npositive = '>50K'\nseed = 3\n[data]\nrows = 'adult.csv'\nnumeric = 'age'\n";
+    fs::write(folder.join("bag.toml"), labelled).expect("a file");
+    stdout(folder, "bag --config bag.toml --size 16 --out one");
+    stdout(
+        folder,
+        "bag --rows adult.csv --numeric age --label income --positive >50K --seed 3 --size 16 --out other",
+    );
+    for name in ["rows", "reports", "labels"] {
+        assert!(read(&format!("one/{name}.parquet")) == read(&format!("other/{name}.parquet")), "{name}");
+    }
     let refused = easyllp(folder, "inspect --config train.toml --key nothing").assert().code(1);
     assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("no column `nothing`"));
 }
@@ -649,6 +660,12 @@ fn messages_and_formats_are_chosen() {
     let shown = json("show model --top 3");
     assert_eq!(shown["weights"].as_array().map(Vec::len), Some(3));
     assert_eq!(shown["config"], report["config"]);
+    let sets = json("datasets list --dir nowhere");
+    let names_here: Vec<&str> = (sets.as_array().expect("a list").iter())
+        .filter(|set| set["is_here"] == true)
+        .filter_map(|set| set["name"].as_str())
+        .collect();
+    assert_eq!(names_here, ["optdigits", "adult", "synthetic-ctr"]);
     assert_eq!(json("methods").as_array().map(Vec::len), Some(MethodConfig::all().len()));
 }
 

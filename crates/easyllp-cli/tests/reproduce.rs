@@ -95,6 +95,10 @@ fn a_budget_of_nothing_begins_nothing_and_mistakes_are_told() {
     let folder = folder();
     let output = done(&mut reproduce(folder.path(), "none", &["--budget", "0s"]));
     assert!(String::from_utf8_lossy(&output.stdout).contains("own-accuracy: 0 of"));
+    let output = done(&mut reproduce(folder.path(), "none", &["--budget", "0s", "--json"]));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let erm = serde_json::json!({ "name": "own-erm", "cells": 4, "done": 0, "empty": 0 });
+    assert_eq!((&found["experiments"][1], &found["page"]), (&erm, &"none/index.html".into()));
     let refused = |arguments: &[&str]| {
         let output = Command::new(cargo_bin!("easyllp"))
             .arg("reproduce")
@@ -236,4 +240,7 @@ fn experiments_are_named() {
     let output = done(Command::new(cargo_bin!("easyllp")).args(["reproduce", "--list"]));
     let names = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(names.lines().any(|name| name == "mnist-linear") && !names.contains("quick"));
+    let output = done(Command::new(cargo_bin!("easyllp")).args(["reproduce", "--list", "--json"]));
+    let listed: Vec<String> = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(names.lines().eq(listed));
 }

@@ -56,14 +56,14 @@ pub enum Error {
         known: String,
     },
     /// Parts of an experiment that could not be done.
-    #[error("{failed} of its cells failed, the first of them `{key}`: {error}")]
+    #[error("{failed} of its cells failed, the first of them `{key}`")]
     Cells {
         /// How many.
         failed: usize,
         /// Which was the first.
         key: String,
         /// Why it failed.
-        error: Box<Error>,
+        source: Box<Error>,
     },
     /// A line that does not belong into its file.
     #[error("{path} is not what it should be: line {line} has `{text}`", path = path.display())]

@@ -240,8 +240,8 @@ impl Course<'_> {
             Ok(None) => {}
             Err(error) => {
                 state.failed += 1;
-                let (key, error) = (key.clone(), Box::new(error));
-                state.error.get_or_insert(Error::Cells { failed: 1, key, error });
+                let (key, source) = (key.clone(), Box::new(error));
+                state.error.get_or_insert(Error::Cells { failed: 1, key, source });
             }
         }
         if let Err(error) = kept {
@@ -475,8 +475,9 @@ mod tests {
             cells[failing].work = Box::new(|_| Err(easyllp::Error::NoRows.into()));
         }
         let failure = run(&cells, &journal, None, &go_on).unwrap_err();
-        let told = failure.error.to_string();
-        assert!(told.starts_with("2 of its cells failed, the first of them `0, 1`: "), "{told}");
+        assert_eq!(failure.error.to_string(), "2 of its cells failed, the first of them `0, 1`");
+        let source = std::error::Error::source(&failure.error).unwrap();
+        assert_eq!(source.to_string(), easyllp::Error::NoRows.to_string());
         assert!(journal.get("0, 1").is_none() && journal.get("2, 2").is_some());
         let Outcome { points, done, new, cells, .. } = failure.outcome;
         assert_eq!((points.len(), done, new, cells), (4, 4, 4, 6));

@@ -4,7 +4,9 @@ use crate::bags::bags;
 use crate::failure::failure;
 use crate::features::Features;
 use crate::work::pooled;
-use easyllp::diagnose::{Feature, Randomness, equivalent_rows, prior_interval, randomness, uneven_features};
+use easyllp::diagnose::{
+    Feature, Randomness, UNEVEN_LEVEL, equivalent_rows, prior_interval, randomness, uneven_features,
+};
 use easyllp::estimate::Intervals;
 use easyllp::table::EncoderOptions;
 use easyllp::{Estimate, Estimator, Predictions, Result, estimate::Scope, loss::Link};
@@ -127,8 +129,6 @@ pub(crate) fn diagnose(
     noise: Option<(String, Vec<f64>)>,
     features: Option<Features>,
 ) -> PyResult<String> {
-    /// Below this a column is named.
-    const UNEVEN: f64 = 0.001;
     let bags = bags(&of_row, &counts, noise)?;
     let found = pooled(py, || randomness(&bags))?;
     let priors: Vec<Estimate> = (0..bags.n_classes())
@@ -140,8 +140,8 @@ pub(crate) fn diagnose(
         let is_array = matches!(features, Features::Array(_) | Features::Sparse(..));
         let lent = features.lent();
         let (encoder, all) = pooled(py, || {
-            let encoder = lent.encoder(EncoderOptions::default())?;
-            let all = uneven_features(&lent.rows(&encoder)?, &bags, UNEVEN)?;
+            let (encoder, rows) = lent.encoded(EncoderOptions::default())?;
+            let all = uneven_features(&rows, &bags, UNEVEN_LEVEL)?;
             Ok((encoder, all))
         })?;
         for found in all {

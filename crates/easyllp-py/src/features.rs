@@ -105,22 +105,26 @@ pub(crate) enum Lent<'l> {
 }
 
 impl<'l> Lent<'l> {
-    /// An encoder for these rows.
-    pub(crate) fn encoder(self, options: EncoderOptions) -> Result<Encoder, Error> {
-        match self {
-            Self::Array(array) => Ok(Encoder::as_is(ARRAY, array.ncols())),
-            Self::Sparse { n_columns, .. } => Ok(Encoder::as_is(ARRAY, n_columns)),
-            Self::Batches(batches) => Encoder::fit(&Table::from_batches(batches, &BTreeMap::new())?, options),
-            Self::Table(table) => Encoder::fit(table, options),
-        }
+    /// An encoder for these rows, and the rows as it has them.
+    pub(crate) fn encoded(self, options: EncoderOptions) -> Result<(Encoder, Rows<'l>), Error> {
+        let of = |table: &Table| {
+            let encoder = Encoder::fit(table, options)?;
+            let rows = encoder.encode(table)?;
+            Ok((encoder, rows))
+        };
+        let n_columns = match self {
+            Self::Batches(batches) => return of(&Table::from_batches(batches, &BTreeMap::new())?),
+            Self::Table(table) => return of(table),
+            Self::Array(array) => array.ncols(),
+            Self::Sparse { n_columns, .. } => n_columns,
+        };
+        let encoder = Encoder::as_is(ARRAY, n_columns);
+        let rows = self.new_rows(&encoder)?.0;
+        Ok((encoder, rows))
     }
 
-    /// The rows as an encoder has them; an array that is to stay as it is is read where it lies.
-    pub(crate) fn rows(self, encoder: &Encoder) -> Result<Rows<'l>, Error> {
-        Ok(self.new_rows(encoder)?.0)
-    }
-
-    /// The same of rows that the encoder was not fitted on, with what it did not see before.
+    /// Rows as an encoder has them that was not fitted on them, with what it did not see before; an array that is to stay as it is is
+    /// read where it lies.
     pub(crate) fn new_rows(self, encoder: &Encoder) -> Result<(Rows<'l>, Unfamiliar), Error> {
         let new = |table: &Table| Ok((encoder.encode(table)?, encoder.unfamiliar(table)));
         let array = match self {
@@ -177,7 +181,7 @@ fn cow<T: Clone>(numbers: ArrayView1<'_, T>) -> Cow<'_, [T]> {
 pub(crate) fn address(py: Python, array: PyReadonlyArray2<f32>) -> PyResult<usize> {
     let lent = Lent::Array(array.as_array());
     pooled(py, || {
-        let rows = lent.rows(&lent.encoder(EncoderOptions::default())?)?;
+        let (_, rows) = lent.encoded(EncoderOptions::default())?;
         Ok(rows.dense_only("an address")?.all().dense.as_ptr().addr())
     })
 }

@@ -32,6 +32,9 @@ mod _easyllp {
     #[expect(non_upper_case_globals, reason = "the name that Python has for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    #[pymodule_export]
+    const LEAST_PROBABILITY: f64 = easyllp::loss::LEAST_PROBABILITY;
+
     /// A wrong `EASYLLP_VECTORS` is a mistake in the environment, reported where it first matters.
     #[pymodule_init]
     fn check_environment(_: &Bound<'_, PyModule>) -> PyResult<()> {

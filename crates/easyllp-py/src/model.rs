@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 /// Between two lines of progress within an epoch.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// Scores, and what is unfamiliar in their rows.
+type Scores<'py> = (Bound<'py, PyArray2<f32>>, Vec<String>);
+
 /// A trained model with its encoders, classes and prior; `save` and `load` share the program's file.
 #[pyclass(frozen, module = "easyllp._easyllp")]
 pub(crate) struct Model(ModelFile);
@@ -61,8 +64,7 @@ impl Model {
         let lent = features.lent();
         let (file, outcome) = without_lock(py, n_threads, is_verbose, |line| {
             let found = randomness(&bags)?;
-            let encoder = lent.encoder(EncoderOptions { max_vocabulary, hash_buckets })?;
-            let rows = lent.rows(&encoder)?;
+            let (encoder, rows) = lent.encoded(EncoderOptions { max_vocabulary, hash_buckets })?;
             line.say(format!("optimizer: {}", config.optimizer_choice()));
             let mut progress = Telling::begin(line);
             let mut watch = |event: FitEvent| progress.see(&event);
@@ -126,11 +128,7 @@ impl Model {
     }
 
     /// Scores as the model gives them: one column for two classes, else one a class. With what is unfamiliar in the rows.
-    fn scores<'py>(
-        &self,
-        py: Python<'py>,
-        features: Features,
-    ) -> PyResult<(Bound<'py, PyArray2<f32>>, Vec<String>)> {
+    fn scores<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Scores<'py>> {
         let (scores, lines) = self.of_rows(py, &features, |rows| self.0.model.scores(rows))?;
         Ok((scores.into_pyarray(py), lines))
     }
@@ -145,20 +143,23 @@ impl Model {
         Ok((probabilities.into_pyarray(py), lines))
     }
 
-    /// How many of these bags it was trained on, in words, if there are some.
-    fn training_bags(
+    /// Scores of rows in bags, likewise, and how many of these bags it was trained on, in words, if there are some.
+    fn scores_of_bags<'py>(
         &self,
-        py: Python,
+        py: Python<'py>,
         features: Features,
         of_row: PyReadonlyArray1<u32>,
         counts: PyReadonlyArray2<f64>,
         noise: Option<(String, Vec<f64>)>,
-    ) -> PyResult<Option<String>> {
+    ) -> PyResult<(Scores<'py>, Option<String>)> {
         let bags = bags(&of_row, &counts, noise)?;
         let lent = features.lent();
-        let found =
-            pooled(py, || Ok(self.0.training_bags.overlap(&lent.rows(&self.0.encoder)?.hashes(), &bags)))?;
-        Ok(found.map(easyllp::training_bags::Overlap::words))
+        let (scores, lines, overlap) = pooled(py, || {
+            let (rows, unfamiliar) = lent.new_rows(&self.0.encoder)?;
+            let overlap = self.0.training_bags.overlap(&rows.hashes(), &bags);
+            Ok((self.0.model.scores(&rows)?, unfamiliar.lines(), overlap))
+        })?;
+        Ok(((scores.into_pyarray(py), lines), overlap.map(easyllp::training_bags::Overlap::words)))
     }
 
     #[getter]
@@ -241,7 +242,7 @@ impl Model {
     /// The score above which a row of a task of two classes is taken for class 1.
     #[getter]
     fn threshold(&self) -> f64 {
-        if self.0.link == Link::Identity { 0.5 } else { 0.0 }
+        self.0.link.threshold()
     }
 
     /// Weights of a linear model, one line a dense feature, and its intercepts; None for others.

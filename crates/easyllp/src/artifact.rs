@@ -16,7 +16,7 @@
 use crate::atomic::{AtomicFile, cannot_write};
 use crate::classes::Classes;
 use crate::config::FitConfig;
-use crate::error::{Error, Result, check_length};
+use crate::error::{Cause, Error, Result, check_length};
 use crate::loss::Link;
 use crate::model::{AnyModel, ImageShape, Model, ModelSpec, RowsForm, Scorer};
 use crate::prior::LabelPrior;
@@ -127,25 +127,25 @@ impl ModelFile {
     pub fn save(&self, path: &Path) -> Result<()> {
         let bytes = self.to_bytes()?;
         let mut file = AtomicFile::create(path)?;
-        file.write_all(&bytes).map_err(|error| cannot_write(path, &error))?;
+        file.write_all(&bytes).map_err(|error| cannot_write(path, error))?;
         file.commit()
     }
 
     /// Reads a model from a file. Whatever the file holds, the outcome is a sound model or an error.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path)
-            .map_err(|error| Error::CannotRead { path: path.into(), reason: error.to_string() })?;
-        Self::read(&bytes).map_err(|Reason(reason)| Error::BadModelFile { path: path.into(), reason })
+            .map_err(|error| Error::CannotRead { path: path.into(), source: error.into() })?;
+        Self::read(&bytes).map_err(|source| Error::BadModelFile { path: path.into(), source })
     }
 
     /// The bytes of the model's file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.write().map_err(|Reason(reason)| Error::BadModel { reason })
+        self.write().map_err(|source| Error::BadModel { source })
     }
 
     /// The model that a file of these bytes holds.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::read(bytes).map_err(|Reason(reason)| Error::BadModel { reason })
+        Self::read(bytes).map_err(|source| Error::BadModel { source })
     }
 
     /// The probability of each class for each row: N × C.
@@ -160,7 +160,7 @@ impl ModelFile {
 
     /// Refuses what could not be written and read back.
     pub(crate) fn check_sound(&self) -> Result<()> {
-        self.check().and_then(|()| self.check_form()).map_err(|Reason(reason)| Error::BadModel { reason })
+        self.check().and_then(|()| self.check_form()).map_err(|source| Error::BadModel { source })
     }
 
     fn write(&self) -> Checked<Vec<u8>> {
@@ -195,7 +195,7 @@ impl ModelFile {
         if bytes[CHECKSUM] != *checksum.as_bytes() {
             return refuse("its checksum is another one, so it was cut short, damaged or edited");
         }
-        let (header, data) = split(bytes).ok_or_else(|| Reason("its header is cut short".into()))?;
+        let (header, data) = split(bytes).ok_or("its header is cut short")?;
         // Not `SafeTensors::deserialize`: its sum of forged sizes can overflow, and then it panics.
         let tensors: Metadata = serde_json::from_slice(header)?;
         let metadata = tensors.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
@@ -315,19 +315,11 @@ struct Stamp {
     version: String,
 }
 
-/// Why a model is refused.
-struct Reason(String);
+/// The outcome, or why a model is refused.
+type Checked<T> = std::result::Result<T, Cause>;
 
-type Checked<T> = std::result::Result<T, Reason>;
-
-impl<E: std::error::Error> From<E> for Reason {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
-
-fn refuse<T>(reason: impl Into<String>) -> Checked<T> {
-    Err(Reason(reason.into()))
+fn refuse<T>(reason: impl Into<Cause>) -> Checked<T> {
+    Err(reason.into())
 }
 
 /// A block of parameters, as safetensors writes it.

@@ -1,6 +1,6 @@
 //! REPORT: files that appear whole or not at all.
 
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -30,7 +30,7 @@ fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
 /// Writes a file as a whole: under its name there is all of it, or what was there before.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
-    file.write_all(bytes).map_err(|error| cannot_write(path, &error))?;
+    file.write_all(bytes).map_err(|error| cannot_write(path, error))?;
     file.commit()
 }
 
@@ -52,8 +52,7 @@ impl AtomicFile {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = &destination(path)?;
         let Some(name) = path.file_name() else {
-            let reason = "it does not name a file".into();
-            return Err(Error::CannotWrite { path: path.into(), reason });
+            return Err(cannot_write(path, "it does not name a file"));
         };
         loop {
             let mut hidden = OsString::from(".");
@@ -69,7 +68,7 @@ impl AtomicFile {
                 }
                 // Left by a process that was killed and had the same number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(cannot_write(path, &error)),
+                Err(error) => return Err(cannot_write(path, error)),
             }
         }
     }
@@ -81,7 +80,7 @@ impl AtomicFile {
         let result = result.and_then(|()| fs::rename(&self.temporary, &self.path));
         if let Err(error) = result {
             drop(unfinished);
-            return Err(cannot_write(&self.path, &error));
+            return Err(cannot_write(&self.path, error));
         }
         self.committed = true;
         unfinished.retain(|temporary| *temporary != self.temporary);
@@ -120,17 +119,16 @@ impl Drop for AtomicFile {
 fn destination(path: &Path) -> Result<PathBuf> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => {
-            let reason = "it is a device or a pipe, not a regular file".into();
-            Err(Error::CannotWrite { path: path.into(), reason })
+            Err(cannot_write(path, "it is a device or a pipe, not a regular file"))
         }
-        Ok(_) if path.is_symlink() => fs::canonicalize(path).map_err(|error| cannot_write(path, &error)),
+        Ok(_) if path.is_symlink() => fs::canonicalize(path).map_err(|error| cannot_write(path, error)),
         _ => Ok(path.into()),
     }
 }
 
 /// The library's error for a file that cannot be written.
-pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Error {
-    Error::CannotWrite { path: path.into(), reason: error.to_string() }
+pub(crate) fn cannot_write(path: &Path, source: impl Into<Cause>) -> Error {
+    Error::CannotWrite { path: path.into(), source: source.into() }
 }
 
 #[cfg(test)]
@@ -191,7 +189,7 @@ mod tests {
     fn what_cannot_be_written_is_refused_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing").join("file");
-        let message = AtomicFile::create(&missing).unwrap_err().to_string();
+        let message = AtomicFile::create(&missing).unwrap_err().in_full();
         assert!(message.starts_with(&format!("cannot write {}: ", missing.display())), "{message}");
         assert!(AtomicFile::create(Path::new("/")).is_err());
         assert!(AtomicFile::create(Path::new("")).is_err());

@@ -4,13 +4,13 @@ mod optimizer;
 
 pub use optimizer::OptimizerChoice;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::loss::Link;
 use crate::loss::LossName;
 use crate::method::MethodConfig;
 use crate::model::ModelSpec;
 use crate::optim::{Adam, Lbfgs};
-use crate::session::{Method, OptimizerPlan, Requires, ValidationMetric};
+use crate::session::{Method, OptimizerPlan, Requires, ValidationMetric, check_support};
 use crate::train::Optimizer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
@@ -155,7 +155,25 @@ impl FitConfig {
     /// Refuses values out of range and settings that do not go together; `has_row_labels` says whether every bag is a single row.
     pub fn check(&self, has_row_labels: bool) -> Result<()> {
         self.check_with(&self.method, has_row_labels)?;
-        self.plan(&self.method, self.model == ModelSpec::Linear).map(drop)
+        let is_linear = self.model == ModelSpec::Linear;
+        // Of softmax, the default for more than two classes, a method may expect as much as of logistic.
+        check_support(&self.method, is_linear, self.loss.unwrap_or(LossName::Logistic).training()?)?;
+        match self.plan(&self.method, is_linear)? {
+            OptimizerPlan::Given(Optimizer::Adam(adam)) => adam.check(),
+            OptimizerPlan::Given(Optimizer::Lbfgs(lbfgs)) => lbfgs.check(),
+            OptimizerPlan::BestPenalty | OptimizerPlan::FixedPenalty(_) => Ok(()),
+        }
+    }
+
+    /// Refuses a loss or a known prior that does not suit so many classes.
+    pub fn check_classes(&self, n_classes: usize) -> Result<()> {
+        if let Some(loss) = self.loss {
+            loss.training()?.check_classes(n_classes)?;
+        }
+        match self.method.clone().prior_mut() {
+            Some(prior) => check_length("classes of the prior", n_classes, prior.classes().len()),
+            None => Ok(()),
+        }
     }
 
     /// The same with another method.

@@ -3,7 +3,7 @@
 //! Both come from the UCI Machine Learning Repository under CC BY 4.0; `data/README.md` names their authors. The files
 //! are the official ones, compressed.
 
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::table::{Column, Table};
 use ndarray::Array2;
 use ruzstd::decoding::StreamingDecoder;
@@ -103,14 +103,14 @@ pub fn adult() -> Result<Dataset> {
     })
 }
 
-fn damaged(dataset: &'static str, reason: String) -> Error {
-    Error::DamagedData { dataset, reason }
+fn damaged(dataset: &'static str, source: impl Into<Cause>) -> Error {
+    Error::DamagedData { dataset, source: source.into() }
 }
 
 fn unpack(dataset: &'static str, packed: &[u8]) -> Result<String> {
     let mut text = String::new();
-    let mut decoder = StreamingDecoder::new(packed).map_err(|error| damaged(dataset, error.to_string()))?;
-    decoder.read_to_string(&mut text).map_err(|error| damaged(dataset, error.to_string()))?;
+    let mut decoder = StreamingDecoder::new(packed).map_err(|error| damaged(dataset, error))?;
+    decoder.read_to_string(&mut text).map_err(|error| damaged(dataset, error))?;
     Ok(text)
 }
 

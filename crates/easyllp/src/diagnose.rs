@@ -27,7 +27,7 @@ mod features;
 mod plan;
 mod randomness;
 
-pub use features::{Feature, UnevenFeature, uneven_features};
+pub use features::{Feature, UNEVEN_LEVEL, UnevenFeature, uneven_features};
 pub use plan::{Bounds, LinearClass, bags_needed, equivalent_rows, expected_standard_error};
 pub use randomness::{Randomness, Verdict, randomness};
 

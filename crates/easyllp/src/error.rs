@@ -3,7 +3,11 @@
 //! Every variant is an *expected* error: bad data or a bad setting. A broken promise inside the library is a bug and
 //! panics instead (`debug_assert!`, `expect("why")`).
 
+use std::error::Error as StdError;
+use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A result whose error is the library's [`enum@Error`].
@@ -13,6 +17,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// Bags, rows, classes and columns are known by their index, which counts from 0 in the order in which they were given: messages
 /// say "row index 0". Lines of files and layers count from 1: "line 1".
+///
+/// What another error caused has it as its [source](StdError::source), and its message does not repeat that one's:
+/// [`in_full`](Self::in_full) has both.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
@@ -73,14 +80,14 @@ pub enum Error {
     PartsDiffer { what: &'static str },
 
     // Files
-    #[error("cannot write {path}: {reason}")]
-    CannotWrite { path: PathBuf, reason: String },
-    #[error("cannot read {path}: {reason}")]
-    CannotRead { path: PathBuf, reason: String },
+    #[error("cannot write {path}")]
+    CannotWrite { path: PathBuf, source: Cause },
+    #[error("cannot read {path}")]
+    CannotRead { path: PathBuf, source: Cause },
     #[error("{path} is given twice: its rows would count twice")]
     FileTwice { path: PathBuf },
-    #[error("{path} cannot be read as a table: {reason}")]
-    BadFile { path: PathBuf, reason: String },
+    #[error("{path} cannot be read as a table")]
+    BadFile { path: PathBuf, source: Cause },
     #[error(
         "{path} is of no known format: its name must end in csv or tsv (also .gz, .zst), parquet, arrow, -ubyte(.gz) or bin; \
          to read it as text, set the delimiter"
@@ -185,8 +192,8 @@ pub enum Error {
     #[error("{classes} cannot be the classes of a task: {reason}")]
     BadClasses { classes: String, reason: String },
     #[error(
-        "the reports count {counted}, but the model's classes are {classes}: give the columns of these classes with \
-         --count, and their classes with --class where columns have other names"
+        "the reports count {counted}, but the model's classes are {classes}: give one count column for each of these \
+         classes, and name the class of a column that has another name"
     )]
     ClassesDiffer { counted: String, classes: String },
     #[error("the models differ in their classes: {first} against {second}")]
@@ -285,8 +292,8 @@ pub enum Error {
         "rows have {n_fields} categorical fields, and models in columns take none: train them one by one"
     )]
     FieldsInColumns { n_fields: usize },
-    #[error("task index {task}: {error}")]
-    Task { task: usize, error: Box<Error> },
+    #[error("task index {task}")]
+    Task { task: usize, source: Box<Error> },
     #[error("no row has a target")]
     NoTargets,
     #[error("row index {row} is to be trained on, but there are only {n_rows} rows")]
@@ -300,6 +307,8 @@ pub enum Error {
     // Settings of a fit
     #[error("{reason}")]
     Config { reason: String },
+    #[error("parameters of {method}")]
+    Parameters { method: &'static str, source: Cause },
     #[error("unknown method `{name}`: choose one of {choices}")]
     UnknownMethod { name: String, choices: String },
     #[error("method {method} has no parameter `{name}`: its parameters are {known}")]
@@ -330,15 +339,15 @@ pub enum Error {
     ScoreNotFinite { row: usize, column: usize, value: f32 },
 
     // Model files
-    #[error("{path} is not a model that can be read: {reason}")]
-    BadModelFile { path: PathBuf, reason: String },
+    #[error("{path} is not a model that can be read")]
+    BadModelFile { path: PathBuf, source: Cause },
     #[error("the rows have categories, and the encoder that made them is not known: set it for the fit")]
     NoEncoder,
-    #[error("not a sound model: {reason}")]
-    BadModel { reason: String },
+    #[error("not a sound model")]
+    BadModel { source: Cause },
     #[error(
-        "column `{column}` is hashed, which ONNX has no operator for: train with a larger --max-vocabulary, or with a \
-         column of fewer values"
+        "column `{column}` is hashed, which ONNX has no operator for: train with a larger vocabulary, or with a column of \
+         fewer values"
     )]
     OnnxHash { column: String },
     #[error("a column without a name cannot be an input of ONNX")]
@@ -347,8 +356,53 @@ pub enum Error {
     OnnxTooLarge { n_bytes: usize, limit: usize },
 
     // Embedded data
-    #[error("the embedded data set {dataset} is damaged: {reason}")]
-    DamagedData { dataset: &'static str, reason: String },
+    #[error("the embedded data set {dataset} is damaged")]
+    DamagedData { dataset: &'static str, source: Cause },
+}
+
+impl Error {
+    /// The message, followed by those of its sources.
+    ///
+    /// ```
+    /// let error = easyllp::ModelFile::from_bytes(b"no model").unwrap_err();
+    /// assert_eq!(error.in_full(), format!("{error}: it does not begin as a model file does"));
+    /// ```
+    pub fn in_full(&self) -> String {
+        let sources = std::iter::successors(self.source(), |&error| error.source());
+        sources.fold(self.to_string(), |text, source| format!("{text}: {source}"))
+    }
+}
+
+/// The error that caused an [`enum@Error`], or the reason in words.
+///
+/// It dereferences to the error, so that `downcast_ref` tells what it is. Two causes are equal if they say the same.
+#[derive(Debug, Clone)]
+pub struct Cause(Arc<dyn StdError + Send + Sync>);
+
+impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for Cause {
+    fn from(error: E) -> Self {
+        Self(Arc::from(error.into()))
+    }
+}
+
+impl Deref for Cause {
+    type Target = dyn StdError + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(to)
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
 }
 
 /// Refuses a length that is not the expected one.

@@ -37,7 +37,7 @@ const RECORD: &str = "record";
 impl Journal {
     /// Opens the journal in this folder, and creates the folder if there is none.
     pub fn open(folder: &Path) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, error))?;
         Ok(Self { folder: folder.to_owned(), packed: Arc::new(packed(&pack_path(folder))) })
     }
 
@@ -58,7 +58,7 @@ impl Journal {
         // Another run may have packed since this journal was opened.
         let mut files = packed(&path);
         let mut moved = Vec::new();
-        let entries = std::fs::read_dir(&self.folder).map_err(|error| cannot_write(&self.folder, &error))?;
+        let entries = std::fs::read_dir(&self.folder).map_err(|error| cannot_write(&self.folder, error))?;
         for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             let name = file.file_stem().and_then(|name| name.to_str());
             let number = name.and_then(|name| u64::from_str_radix(name, 16).ok());
@@ -79,7 +79,7 @@ impl Journal {
         }
         write_whole(&path, &bytes)?;
         for file in moved {
-            std::fs::remove_file(&file).map_err(|error| cannot_write(&file, &error))?;
+            std::fs::remove_file(&file).map_err(|error| cannot_write(&file, error))?;
         }
         Ok(())
     }

@@ -108,7 +108,7 @@ pub mod files {
 
 pub use artifact::ModelFile;
 pub use bags::{Bags, Noise, Partition};
-pub use error::{Error, Result};
+pub use error::{Cause, Error, Result};
 pub use estimate::{Estimate, Estimator};
 pub use fit::{FitConfig, Fitted};
 pub use method::MethodConfig;

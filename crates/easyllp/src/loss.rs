@@ -9,7 +9,7 @@ mod built_in;
 mod link;
 
 pub use built_in::{Brier, Hinge, Logistic, Softmax, Squared, ZeroOne};
-pub use link::Link;
+pub use link::{LEAST_PROBABILITY, Link};
 
 use crate::error::{Error, Result};
 use ndarray::{ArrayView2, ArrayViewMut2};

@@ -1,5 +1,6 @@
 //! `easyllp bag`: rows with labels into rows without, and reports of their bags.
 
+use crate::config::ConfigFile;
 use crate::data::DataConfig;
 use crate::data::args::ColumnArgs;
 use crate::data::config::parse_noise;
@@ -27,16 +28,21 @@ const LABEL: &str = "label";
 /// the columns themselves: name them with --key when you train. Columns keep their types; from CSV to CSV every field keeps its text.
 #[derive(Debug, Args)]
 pub(crate) struct BagArgs {
+    /// Read `rows`, `numeric`, `categorical`, `delimiter`, `label`, `positive` and `seed` from a TOML file. Options on the command line
+    /// override it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
     /// Rows: CSV or TSV (plain, .gz, .zst), Parquet or Arrow. Several files, or a quoted pattern, are one table
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     rows: Vec<String>,
 
     #[command(flatten)]
     columns: ColumnArgs,
 
     /// Label column
-    #[arg(long, value_name = "COLUMN")]
-    label: String,
+    #[arg(long, value_name = "COLUMN", required_unless_present = "config")]
+    label: Option<String>,
 
     /// Values of the label that are positive. Not needed if labels are 0 and 1, or if every value is a class
     #[arg(long, value_name = "VALUE", value_delimiter = ',')]
@@ -62,9 +68,9 @@ pub(crate) struct BagArgs {
     #[arg(long)]
     no_labels: bool,
 
-    /// Seed of the bags and of the noise
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Seed of the bags and of the noise. [default: 1]
+    #[arg(long, value_name = "SEED")]
+    seed: Option<u64>,
 
     /// Folder to write to
     #[arg(long, value_name = "DIR")]
@@ -91,7 +97,14 @@ fn parse_sizes(text: &str) -> Result<bagging::Sizes, String> {
 }
 
 pub(crate) fn run(args: &BagArgs) -> Result<()> {
-    if args.by.contains(&args.label) {
+    let file = ConfigFile::read(args.config.as_deref())?;
+    let Some(label) = args.label.as_ref().or(file.label.as_ref()) else {
+        return Err(misuse("neither the command line nor the --config file sets --label"));
+    };
+    let names_positive = args.label.is_some() || !args.positive.is_empty();
+    let positive = if names_positive { &args.positive } else { &file.positive };
+    let seed = args.seed.unwrap_or(file.seed);
+    if args.by.contains(label) {
         return Err(misuse("--by names the label: bags made by it would say it"));
     }
     if let Some(twice) = (1..args.by.len()).find(|&place| args.by[..place].contains(&args.by[place])) {
@@ -109,9 +122,11 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
         delimiter: args.columns.delimiter,
         ..DataConfig::default()
     };
+    let data = data.or(&file.data);
+    data.check(false)?;
     let source = data.open(&[])?;
-    let table = source.read(std::slice::from_ref(&args.label))?;
-    let Labels { labels, classes } = labels(&args.label, table.column(&args.label)?, &args.positive)?;
+    let table = source.read(std::slice::from_ref(label))?;
+    let Labels { labels, classes } = labels(label, table.column(label)?, positive)?;
     // Where nothing asks for types, text is passed on as it is.
     let source = if source.is_csv() && matches!(args.format, FileFormat::Csv) {
         let names: Vec<String> = source.columns().into_iter().map(|(name, _)| name.to_owned()).collect();
@@ -119,11 +134,11 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     } else {
         source
     };
-    let (partition, keys) = keyed(args, &source, labels.len())?;
+    let (partition, keys) = keyed(args, &source, labels.len(), seed)?;
     let bags = Bags::from_labels(partition, &labels, classes.len())?;
     let bags = match noise_of(args, bags.n_bags())? {
         Noise::None => bags,
-        noise => bagging::add_noise(&bags, noise, args.seed)?,
+        noise => bagging::add_noise(&bags, noise, seed)?,
     };
     let reports = reports(keys, &bags, &classes)?;
 
@@ -138,7 +153,7 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     writer.write(&reports)?;
     writer.finish()?;
     let names: Vec<&str> = labels.iter().map(|&label| classes.names()[label as usize].as_str()).collect();
-    write_rows(args, &source, &names, &bags, file)?;
+    write_rows(args, &source, (label, &names), &bags, file)?;
     note(format!(
         "{} rows in {} bags, written to {}",
         thousands(labels.len()),
@@ -149,10 +164,15 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
 }
 
 /// The bags' rows, and the key columns of the reports.
-fn keyed(args: &BagArgs, source: &Source, n_rows: usize) -> Result<(Partition, Vec<(Field, ArrayRef)>)> {
+fn keyed(
+    args: &BagArgs,
+    source: &Source,
+    n_rows: usize,
+    seed: u64,
+) -> Result<(Partition, Vec<(Field, ArrayRef)>)> {
     if let Some(sizes) = &args.size {
         anyhow::ensure!(source.kind(BAG).is_err(), "the rows have a column `{BAG}` already: rename it");
-        let partition = bagging::random(n_rows, sizes, args.seed)?;
+        let partition = bagging::random(n_rows, sizes, seed)?;
         let numbers: Int64Array = (0_i64..).take(partition.n_bags()).map(Some).collect();
         return Ok((partition, vec![(bag_field(), Arc::new(numbers))]));
     }
@@ -162,17 +182,17 @@ fn keyed(args: &BagArgs, source: &Source, n_rows: usize) -> Result<(Partition, V
     Ok((partition, fields.into_iter().zip(keys).collect()))
 }
 
-/// Rows without their label, which go to a file of their own.
+/// Rows without their label, whose values go to a file of their own.
 fn write_rows(
     args: &BagArgs,
     source: &Source,
-    labels: &[&str],
+    (label, labels): (&str, &[&str]),
     bags: &Bags,
     file: impl Fn(&str) -> PathBuf,
 ) -> Result<()> {
     let schema = source.schema();
     let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-    fields.remove(schema.index_of(&args.label)?);
+    fields.remove(schema.index_of(label)?);
     let kept: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
     if args.size.is_some() {
         fields.push(bag_field());

@@ -1,6 +1,6 @@
 //! `easyllp datasets`: which data sets there are; bringing them here, and those that come with the program as files.
 
-use crate::output::{misuse, print};
+use crate::output::{misuse, print, print_json};
 use crate::progress::Download;
 use anyhow::{Context, Result};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -9,6 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use easyllp::datasets::{self, Dataset, Labelled};
 use easyllp::table::{Column, TableWriter};
 use easyllp_lab::{Clicks, DatasetName, Origin, clicks, default_folder, is_here};
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +28,9 @@ enum DatasetsCommand {
         /// Folder of data sets. [default: $EASYLLP_DATA, or ~/.cache/easyllp]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Download a data set and check it. An interrupted download continues where it stopped
     #[command(
@@ -75,7 +79,10 @@ enum Part {
 
 pub(crate) fn run(args: &DatasetsArgs) -> Result<()> {
     match &args.command {
-        DatasetsCommand::List { dir } => print(&list(&dir.clone().unwrap_or_else(default_folder))),
+        DatasetsCommand::List { dir, json } => {
+            let folder = dir.clone().unwrap_or_else(default_folder);
+            if *json { print_json(&listed(&folder)) } else { print(&list(&folder)) }
+        }
         DatasetsCommand::Get { name, dir, from } => {
             get(name, &dir.clone().unwrap_or_else(default_folder), from.as_deref())
         }
@@ -123,6 +130,19 @@ fn list(folder: &Path) -> String {
         format!("{:14} {}{here}\n", name.as_str(), name.about())
     };
     DatasetName::ALL.map(line).concat()
+}
+
+/// The same for machines.
+fn listed(folder: &Path) -> Vec<Value> {
+    let entry = |name: DatasetName| {
+        json!({
+            "name": name.as_str(),
+            "about": name.about(),
+            "is_here": is_here(name, folder),
+            "can_be_downloaded": DOWNLOADED.contains(&name),
+        })
+    };
+    DatasetName::ALL.map(entry).to_vec()
 }
 
 fn get(name: &str, folder: &Path, from: Option<&str>) -> Result<()> {

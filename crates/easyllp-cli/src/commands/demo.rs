@@ -3,7 +3,7 @@
 mod report;
 
 use crate::commands::{parse_count, use_threads};
-use crate::output::{misuse, print, thousands};
+use crate::output::{misuse, print, print_json, thousands};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use easyllp::method::{Naive, Supervised};
@@ -146,11 +146,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     };
     use_threads(args.threads)?;
     let report = report(args, task)?;
-    if args.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&report)?))
-    } else {
-        print(&report.text(task.positive().as_deref()))
-    }
+    if args.json { print_json(&report) } else { print(&report.text(task.positive().as_deref())) }
 }
 
 /// read → bag → correct → train → evaluate

@@ -28,8 +28,7 @@ pub(crate) fn run(args: &MethodsArgs) -> Result<()> {
         }
         return print(&list(&methods));
     };
-    let method =
-        MethodConfig::with_parameters(name, Map::new()).map_err(|error| misuse(&error.to_string()))?;
+    let method = MethodConfig::with_parameters(name, Map::new()).map_err(|error| misuse(&error.in_full()))?;
     if args.json {
         let mut value = summary(&method);
         value["parameters"] = json!(method.parameters());

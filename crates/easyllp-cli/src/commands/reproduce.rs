@@ -1,12 +1,13 @@
 //! `easyllp reproduce`: the experiments of the paper, with a page to look at.
 
-use crate::commands::use_threads;
+use crate::commands::{parse_count, use_threads};
 use crate::interrupt::{self, Interrupted};
-use crate::output::{misuse, print};
+use crate::output::{misuse, print, print_json};
 use crate::progress::Cells;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use easyllp_lab::{Ended, Error, Experiment, Study, default_folder, names};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 /// index.html, compares them with the paper's claims. Experiments without data are left out and named at the end. Experiments that fail
 /// are named, too, and the page shows what they found before.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ReproduceArgs {
     /// Experiments: all, variance, accuracy, tracking, sgd, erm, a name that --list prints, or a TOML file
     #[arg(value_name = "EXPERIMENT", default_value = "all")]
@@ -60,14 +62,38 @@ pub(crate) struct ReproduceArgs {
     out: PathBuf,
 
     /// Threads. [default: one a core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
+
+    /// Print JSON at the end: how far each experiment is, and the page
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of a run, for machines.
+#[derive(Debug, Default, Serialize)]
+struct Found {
+    experiments: Vec<Reproduced>,
+    /// The page with all results.
+    page: Option<PathBuf>,
+    failed: Vec<String>,
+    /// Names of experiments without data, by the reason.
+    left_out: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Reproduced {
+    name: String,
+    cells: usize,
+    done: usize,
+    /// How many of the cells that are done found nothing, since training diverged in the first epoch.
+    empty: usize,
 }
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     if args.list {
-        let lines: Vec<String> = names(args.quick).map(|name| format!("{name}\n")).collect();
-        return print(&lines.concat());
+        let names: Vec<&str> = names(args.quick).collect();
+        return if args.json { print_json(&names) } else { print(&format!("{}\n", names.join("\n"))) };
     }
     use_threads(args.threads)?;
     let experiments = chosen(args)?;
@@ -82,7 +108,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     let is_open = |experiment| deadline.is_some() && study.has_work(experiment);
     let open: Vec<bool> = experiments.iter().map(is_open).collect();
     let mut n_open = open.iter().filter(|is_open| **is_open).count();
-    let (mut page, mut failed, mut left_out) = (None, Vec::new(), BTreeMap::new());
+    let (mut found, mut page) = (Found::default(), None);
     for (experiment, is_open) in experiments.iter().zip(open) {
         if interrupt::is_asked() {
             break;
@@ -100,22 +126,35 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
         });
         drop(cells);
         match ended {
-            Ok(ended) => print(&told(&experiment.name, ended))?,
+            Ok(ended) => {
+                let Ended { done, empty, cells } = ended;
+                let reproduced = Reproduced { name: experiment.name.clone(), cells, done, empty };
+                if !args.json {
+                    print(&reproduced.line())?;
+                }
+                found.experiments.push(reproduced);
+            }
             Err(error @ (Error::NoData { .. } | Error::NoCriteo { .. })) => {
-                left_out.entry(error.to_string()).or_insert_with(Vec::new).push(experiment.name.as_str());
+                found.left_out.entry(error.to_string()).or_default().push(experiment.name.clone());
                 continue;
             }
             // What it found before is written, and others may do better.
-            Err(error) => failed.push(format!("experiment {}: {:#}", experiment.name, anyhow!(error))),
+            Err(error) => found.failed.push(format!("experiment {}: {:#}", experiment.name, anyhow!(error))),
         }
         // After each, so that there is something to look at.
         page = Some(study.report());
     }
     match page {
-        Some(Ok(page)) => print(&format!("{}\n", page.display()))?,
-        Some(Err(error)) => failed.push(format!("no page: {:#}", anyhow!(error))),
+        Some(Ok(page)) => found.page = Some(page),
+        Some(Err(error)) => found.failed.push(format!("no page: {:#}", anyhow!(error))),
         None => {}
     }
+    if args.json {
+        print_json(&found)?;
+    } else if let Some(page) = &found.page {
+        print(&format!("{}\n", page.display()))?;
+    }
+    let Found { mut failed, left_out, .. } = found;
     let without_data =
         left_out.iter().map(|(reason, names)| format!("left out {}: {reason}", names.join(", ")));
     failed.extend(without_data);
@@ -125,13 +164,16 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { Err(anyhow!(failed.join("; "))) }
 }
 
-/// How an experiment ended, in a line.
-fn told(name: &str, ended: Ended) -> String {
-    let empty = match ended.empty {
-        0 => String::new(),
-        empty => format!(", {empty} of which found nothing: trainings ran away in the first round"),
-    };
-    format!("{name}: {} of {} cells{empty}\n", ended.done, ended.cells)
+impl Reproduced {
+    /// The same for people, in a line.
+    fn line(&self) -> String {
+        let Self { name, cells, done, empty } = self;
+        let empty = match empty {
+            0 => String::new(),
+            empty => format!(", {empty} of which found nothing: training diverged in the first epoch"),
+        };
+        format!("{name}: {done} of {cells} cells{empty}\n")
+    }
 }
 
 /// The experiments that are asked for, each once, in the order in which they are known.
@@ -207,9 +249,9 @@ mod tests {
 
     #[test]
     fn what_found_nothing_is_told() {
-        let ended = Ended { done: 3, empty: 0, cells: 4 };
-        assert_eq!(told("erm", ended), "erm: 3 of 4 cells\n");
-        assert!(told("erm", Ended { empty: 2, ..ended }).contains("cells, 2 of which found nothing"));
+        let reproduced = |empty| Reproduced { name: "erm".into(), cells: 4, done: 3, empty };
+        assert_eq!(reproduced(0).line(), "erm: 3 of 4 cells\n");
+        assert!(reproduced(2).line().contains("cells, 2 of which found nothing"));
     }
 
     #[test]

@@ -88,6 +88,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
         thousands(data.bags.n_bags()),
         data.features.columns().len()
     ));
+    config.check_classes(data.bags.n_classes()).map_err(refused_settings)?;
     refuse_one_class(&data.bags, &data.classes)?;
     let shown = warn_unless_random(&data, &config, file.force)?;
     let Data { features, bags, classes, image, .. } = data;
@@ -163,7 +164,7 @@ fn checked(file: &ConfigFile) -> Result<FitConfig> {
     match config.check(file.label.is_some()) {
         Ok(()) => Ok(config),
         Err(error) if config.check(true).is_ok() => {
-            Err(misuse(&format!("{error}: give --label instead of --reports")))
+            Err(misuse(&format!("{}: give --label instead of --reports", error.in_full())))
         }
         Err(error) => Err(refused_settings(error)),
     }

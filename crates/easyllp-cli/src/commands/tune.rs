@@ -108,7 +108,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     let form = RowsForm { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), image };
     for trial in &trials {
         // Told before the first trial, and not after half of them.
-        trial.config.check(false).map_err(refused_settings)?;
+        let checked = trial.config.check(false).and_then(|()| trial.config.check_classes(bags.n_classes()));
+        checked.map_err(refused_settings)?;
         let model = &trial.config.model;
         model.build(form, bags.n_classes(), file.seed).with_context(|| format!("model `{model}`"))?;
     }

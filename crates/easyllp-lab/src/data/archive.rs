@@ -34,8 +34,8 @@ fn unpack_within(
     let bad = |reason: String| DownloadError::BadArchive { path: archive.into(), reason };
     let broken = |error: io::Error| bad(error.to_string());
     let opened = File::open(archive)
-        .map_err(|error| easyllp::Error::CannotRead { path: archive.into(), reason: error.to_string() })?;
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+        .map_err(|error| easyllp::Error::CannotRead { path: archive.into(), source: error.into() })?;
+    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, error))?;
     let mut unpacked = Archive::new(GzDecoder::new(opened).take(largest_archive));
     let mut missing = wanted.to_vec();
     // Raw, since what prolongs names would be read into memory however long it is. Our names need none of that.
@@ -229,7 +229,12 @@ mod tests {
     fn what_was_there_is_replaced_and_what_cannot_be_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let (path, first) = (folder.path().join("archive.tar.gz"), folder.path().join("first"));
-        let unpack = || unpack_tar_gz(&path, &WANTED[..1], folder.path()).map_err(|error| error.to_string());
+        let unpack = || {
+            unpack_tar_gz(&path, &WANTED[..1], folder.path()).map_err(|error| match error {
+                DownloadError::File(error) => error.in_full(),
+                other => panic!("{other}"),
+            })
+        };
         let message = unpack().unwrap_err();
         assert!(message.starts_with(&format!("cannot read {}: ", path.display())), "{message}");
         fs::write(&path, packed(&archive_of(&[FIRST]))).unwrap();

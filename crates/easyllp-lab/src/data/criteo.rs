@@ -179,8 +179,9 @@ mod tests {
             "1\t2\n".into(),
             "x".repeat(9000),
         ] {
-            let refused = parse(&(good.clone() + &bad), [9, 9]).err().unwrap().to_string();
-            assert!(refused.contains("line 2"), "{refused}");
+            let refused = parse(&(good.clone() + &bad), [9, 9]).err().unwrap();
+            let source = std::error::Error::source(&refused).map(ToString::to_string).unwrap_or_default();
+            assert!(format!("{refused} {source}").contains("line 2"), "{refused:?}");
         }
         // Too few lines for a test part, or for any.
         for (log, lines) in [(good.as_str(), 1), ("", 0)] {

@@ -108,7 +108,7 @@ fn fetch_within(
     if File::open(&path).and_then(|mut opened| fault(file, &mut opened)).is_ok_and(|fault| fault.is_none()) {
         return Ok(path);
     }
-    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, error))?;
     let mut part = Part::open(file, folder, watch)?;
     let filled = match origin {
         Origin::Mirrors => download(limits, &mut part, file.mirrors),
@@ -117,7 +117,7 @@ fn fetch_within(
     };
     let placed = filled.and_then(|()| {
         let renamed = part.opened.sync_all().and_then(|()| fs::rename(&part.path, &path));
-        renamed.map_err(|error| cannot_write(&path, &error))
+        renamed.map_err(|error| cannot_write(&path, error))
     });
     if placed.is_err() && part.length == 0 {
         // Nothing to go on from. If it cannot be removed, it does no harm.
@@ -154,8 +154,8 @@ pub(super) fn sha256(reader: &mut impl Read) -> io::Result<String> {
     }))
 }
 
-pub(super) fn cannot_write(path: &Path, error: &io::Error) -> DownloadError {
-    easyllp::Error::CannotWrite { path: path.into(), reason: error.to_string() }.into()
+pub(super) fn cannot_write(path: &Path, error: io::Error) -> DownloadError {
+    easyllp::Error::CannotWrite { path: path.into(), source: error.into() }.into()
 }
 
 /// What there is of a file, under a name of its own beside the one that it will have.
@@ -175,21 +175,21 @@ impl<'a> Part<'a> {
         let path = folder.join(format!("{}.part", file.name));
         loop {
             let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
-            let opened = opened.map_err(|error| cannot_write(&path, &error))?;
+            let opened = opened.map_err(|error| cannot_write(&path, error))?;
             // Not every file system has locks; the checksum tells if two processes mixed their bytes.
             if matches!(opened.try_lock(), Err(TryLockError::WouldBlock)) {
                 return Err(DownloadError::Busy { path });
             }
             // Between opening and locking, the process that had it may have given it its name.
             if path.exists() {
-                let length = opened.metadata().map_err(|error| cannot_write(&path, &error))?.len();
+                let length = opened.metadata().map_err(|error| cannot_write(&path, error))?.len();
                 return Ok(Self { file, watch, path, opened, length, mixed: false });
             }
         }
     }
 
     fn clear(&mut self) -> Result<(), DownloadError> {
-        self.opened.set_len(0).map_err(|error| cannot_write(&self.path, &error))?;
+        self.opened.set_len(0).map_err(|error| cannot_write(&self.path, error))?;
         (self.length, self.mixed) = (0, false);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl<'a> Part<'a> {
                 }
                 Ok(n_bytes) => {
                     let written = self.opened.write_all(&buffer[..n_bytes]);
-                    written.map_err(|error| cannot_write(&self.path, &error))?;
+                    written.map_err(|error| cannot_write(&self.path, error))?;
                     self.length += n_bytes as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -227,7 +227,7 @@ impl<'a> Part<'a> {
 
     /// Compares it, now that it is whole, with what was published. If it differs, nothing of it is kept.
     fn check(&mut self) -> Result<(), Failed> {
-        let fault = fault(self.file, &mut self.opened).map_err(|error| cannot_write(&self.path, &error))?;
+        let fault = fault(self.file, &mut self.opened).map_err(|error| cannot_write(&self.path, error))?;
         let Some(reason) = fault else { return Ok(()) };
         // The mirror is not to blame for what it did not send.
         let failed = if self.mixed { Failed::Attempt(reason) } else { Failed::Mirror(reason) };

@@ -67,7 +67,7 @@ fn small() -> ModelFile {
 
 fn reason(outcome: Result<ModelFile>) -> String {
     match outcome {
-        Err(Error::BadModel { reason }) => reason,
+        Err(Error::BadModel { source }) => source.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -356,7 +356,7 @@ fn weights_that_are_no_numbers_are_refused() {
         let expected = format!(
             "block `intercept` has {value} in line index 0, column index 0: parameters must be finite"
         );
-        assert_eq!(file.to_bytes().unwrap_err(), Error::BadModel { reason: expected.clone() });
+        assert_eq!(file.to_bytes().unwrap_err(), Error::BadModel { source: expected.clone().into() });
 
         // The intercept's name is the first of the sorted ones that has numbers, so it stands before the weights.
         let mut bytes = small().to_bytes().unwrap();
@@ -372,7 +372,7 @@ fn parts_that_do_not_fit_together_are_not_written() {
         let mut file = example();
         change(&mut file);
         match file.to_bytes() {
-            Err(Error::BadModel { reason }) => reason,
+            Err(Error::BadModel { source }) => source.to_string(),
             other => panic!("{other:?}"),
         }
     };
@@ -431,10 +431,10 @@ fn refused_files_are_named() {
     let path = folder.path().join("model.safetensors");
     let refused = ModelFile::load(&path).unwrap_err();
     assert!(matches!(refused, Error::CannotRead { .. }), "{refused}");
-    assert!(refused.to_string().starts_with(&format!("cannot read {}: ", path.display())));
+    assert!(refused.in_full().starts_with(&format!("cannot read {}: ", path.display())));
     fs::write(&path, "age,income\n").unwrap();
     assert_eq!(
-        ModelFile::load(&path).unwrap_err().to_string(),
+        ModelFile::load(&path).unwrap_err().in_full(),
         format!("{} is not a model that can be read: it does not begin as a model file does", path.display())
     );
     assert!(ModelFile::load(folder.path()).is_err());

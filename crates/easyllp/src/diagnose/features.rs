@@ -38,6 +38,9 @@ pub enum Feature {
     },
 }
 
+/// The level of [`uneven_features`] at which the program and the Python package name a column.
+pub const UNEVEN_LEVEL: f64 = 0.001;
+
 /// Features whose p-value, corrected for their number, is below `level`, the most uneven first.
 ///
 /// ```

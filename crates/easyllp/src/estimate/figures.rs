@@ -32,6 +32,5 @@ impl Estimator<'_> {
 
 /// The lowest score that is taken for class 1.
 fn just_above(link: Link) -> f64 {
-    let middle: f64 = if link == Link::Identity { 0.5 } else { 0.0 };
-    middle.next_up()
+    link.threshold().next_up()
 }

@@ -10,8 +10,30 @@ use super::vectorised;
 /// Scores that are worked on side by side: their losses are added in as many sums, whatever the vectors.
 const LANES: usize = 16;
 
+/// A number that scores, and slopes in them, are stored as.
+pub(crate) trait Score: Copy {
+    /// The loss of a score, and its slope.
+    fn logistic(self, target: f32) -> (f64, Self);
+}
+
+impl Score for f32 {
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "slopes are stored as f32")]
+    fn logistic(self, target: f32) -> (f64, f32) {
+        let (loss, slope) = logistic(f64::from(self), f64::from(target));
+        (loss, slope as f32)
+    }
+}
+
+impl Score for f64 {
+    #[inline(always)]
+    fn logistic(self, target: f32) -> (f64, f64) {
+        logistic(self, f64::from(target))
+    }
+}
+
 /// Σ softplus(f) − A·f over scores f with targets A; its slope in each score, sigmoid(f) − A, is written to `slopes`.
-pub(crate) fn logistic_losses(scores: &[f32], targets: &[f32], slopes: &mut [f32]) -> f64 {
+pub(crate) fn logistic_losses<S: Score>(scores: &[S], targets: &[f32], slopes: &mut [S]) -> f64 {
     vectorised(
         #[inline(always)]
         || logistic_losses_loop(scores, targets, slopes),
@@ -19,14 +41,14 @@ pub(crate) fn logistic_losses(scores: &[f32], targets: &[f32], slopes: &mut [f32
 }
 
 #[inline(always)]
-fn logistic_losses_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32]) -> f64 {
+fn logistic_losses_loop<S: Score>(scores: &[S], targets: &[f32], slopes: &mut [S]) -> f64 {
     let mut sums = [0.0_f64; LANES];
     let (score_tiles, last_scores) = scores.as_chunks::<LANES>();
     let (target_tiles, last_targets) = targets.as_chunks::<LANES>();
     let (slope_tiles, last_slopes) = slopes.as_chunks_mut::<LANES>();
     for ((scores, targets), slopes) in score_tiles.iter().zip(target_tiles).zip(slope_tiles) {
         for lane in 0..LANES {
-            let (loss, slope) = logistic(scores[lane], targets[lane]);
+            let (loss, slope) = scores[lane].logistic(targets[lane]);
             sums[lane] += loss;
             slopes[lane] = slope;
         }
@@ -34,37 +56,7 @@ fn logistic_losses_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32]) -> 
     for (lane, ((score, target), slope)) in last_scores.iter().zip(last_targets).zip(last_slopes).enumerate()
     {
         let loss;
-        (loss, *slope) = logistic(*score, *target);
-        sums[lane] += loss;
-    }
-    sums.iter().sum()
-}
-
-/// The same of scores and slopes in `f64`.
-pub(crate) fn logistic_scores(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -> f64 {
-    vectorised(
-        #[inline(always)]
-        || logistic_scores_loop(scores, targets, slopes),
-    )
-}
-
-#[inline(always)]
-fn logistic_scores_loop(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -> f64 {
-    let mut sums = [0.0_f64; LANES];
-    let (score_tiles, last_scores) = scores.as_chunks::<LANES>();
-    let (target_tiles, last_targets) = targets.as_chunks::<LANES>();
-    let (slope_tiles, last_slopes) = slopes.as_chunks_mut::<LANES>();
-    for ((scores, targets), slopes) in score_tiles.iter().zip(target_tiles).zip(slope_tiles) {
-        for lane in 0..LANES {
-            let (loss, slope) = logistic_of(scores[lane], f64::from(targets[lane]));
-            sums[lane] += loss;
-            slopes[lane] = slope;
-        }
-    }
-    for (lane, ((score, target), slope)) in last_scores.iter().zip(last_targets).zip(last_slopes).enumerate()
-    {
-        let loss;
-        (loss, *slope) = logistic_of(*score, f64::from(*target));
+        (loss, *slope) = score.logistic(*target);
         sums[lane] += loss;
     }
     sums.iter().sum()
@@ -85,7 +77,7 @@ fn logistic_columns_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32], lo
     let lines = scores.chunks_exact(width).zip(targets.chunks_exact(width));
     for ((scores, targets), slopes) in lines.zip(slopes.chunks_exact_mut(width)) {
         for (((&score, &target), slope), sum) in scores.iter().zip(targets).zip(slopes).zip(&mut *losses) {
-            let (loss, of_score) = logistic(score, target);
+            let (loss, of_score) = score.logistic(target);
             let is_left_out = target.is_nan();
             *slope = if is_left_out { 0.0 } else { of_score };
             *sum += if is_left_out { 0.0 } else { loss };
@@ -94,14 +86,7 @@ fn logistic_columns_loop(scores: &[f32], targets: &[f32], slopes: &mut [f32], lo
 }
 
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "slopes are stored as f32")]
-fn logistic(score: f32, target: f32) -> (f64, f32) {
-    let (loss, slope) = logistic_of(f64::from(score), f64::from(target));
-    (loss, slope as f32)
-}
-
-#[inline(always)]
-fn logistic_of(f: f64, target: f64) -> (f64, f64) {
+fn logistic(f: f64, target: f64) -> (f64, f64) {
     let small = exp_of_negative(-f.abs());
     let above = if f > 0.0 { f } else { 0.0 };
     let numerator = if f < 0.0 { small } else { 1.0 };
@@ -202,7 +187,7 @@ mod tests {
                 let mut slopes = vec![f64::NAN; scores.len()];
                 let loss = arch.dispatch(
                     #[inline(always)]
-                    || logistic_scores_loop(&scores, &targets, &mut slopes),
+                    || logistic_losses_loop(&scores, &targets, &mut slopes),
                 );
                 prop_assert!((loss - expected).abs() <= 1e-13 * size);
                 for (slope, expected) in slopes.iter().zip(&slopes_expected) {
@@ -227,7 +212,7 @@ mod tests {
             let targets: Vec<f32> = cases.iter().map(|case| if case.2 == 0 { f32::NAN } else { case.1 }).collect();
             let (mut losses, mut slopes) = (vec![0.5; width], Vec::new());
             for (place, (&score, &target)) in scores.iter().zip(&targets).enumerate() {
-                let (loss, slope) = if target.is_nan() { (0.0, 0.0) } else { logistic(score, target) };
+                let (loss, slope) = if target.is_nan() { (0.0, 0.0) } else { score.logistic(target) };
                 losses[place % width] += loss;
                 slopes.push(slope);
             }

@@ -34,7 +34,7 @@ pub(crate) use bytes::places_of;
 pub(crate) use cholesky::{factorise, solve};
 pub(crate) use convolution::{Convolution, PackedWeights, WeightSums};
 pub(crate) use dropout::{Dropout, drop_out};
-pub(crate) use logistic::{logistic_columns, logistic_losses, logistic_scores};
+pub(crate) use logistic::{logistic_columns, logistic_losses};
 pub(crate) use memory::{prefetch, table_of_zeros, wish_for_large_pages};
 pub(crate) use nonzeros::{GROUP, NonZeros};
 pub(crate) use plane::Plane;

@@ -1,7 +1,7 @@
 //! The losses that the library comes with.
 
 use super::{Convexity, Link, Loss, LossName, TrainingLoss, corrected_rows, log_sum_exp, sigmoid, softplus};
-use crate::kernel::{logistic_columns, logistic_losses, logistic_scores};
+use crate::kernel::{logistic_columns, logistic_losses};
 use ndarray::{ArrayView2, ArrayViewMut2};
 
 /// Logistic loss of a single score: ℓ(f, 1) = log(1 + e^−f), ℓ(f, 0) = log(1 + e^f). For two classes.
@@ -60,7 +60,7 @@ impl TrainingLoss for Logistic {
     }
 
     fn corrected_scores(&self, scores: &[f64], targets: &[f32], derivative: &mut [f64]) -> f64 {
-        logistic_scores(scores, targets, derivative)
+        logistic_losses(scores, targets, derivative)
     }
 
     fn corrected_columns(&self, scores: &[f32], targets: &[f32], derivative: &mut [f32], losses: &mut [f64]) {

@@ -5,6 +5,9 @@ use crate::error::{Error, Result};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+/// Log losses take a smaller probability for this one: that of zero would be infinite, and so would one row that it happens to.
+pub const LEAST_PROBABILITY: f64 = 1e-15;
+
 /// What a score says of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -18,10 +21,15 @@ pub enum Link {
 }
 
 impl Link {
+    /// The score of a task of two classes above which a row is taken for class 1.
+    pub fn threshold(self) -> f64 {
+        if self == Self::Identity { 0.5 } else { 0.0 }
+    }
+
     /// The class that the scores speak for; of equal ones the first.
     pub fn class(self, scores: &[f64]) -> usize {
         if let [score] = scores {
-            return usize::from(*score > if self == Self::Identity { 0.5 } else { 0.0 });
+            return usize::from(*score > self.threshold());
         }
         let best = |best: usize, class: usize| if scores[class] > scores[best] { class } else { best };
         (1..scores.len()).fold(0, best)
@@ -86,9 +94,8 @@ impl Link {
             Softmax.values(scores, out);
         } else {
             self.probabilities(scores, out)?;
-            // A probability of zero would cost an infinite loss, and so would one row that it happens to.
             for p in out {
-                *p = -p.max(1e-15).ln();
+                *p = -p.max(LEAST_PROBABILITY).ln();
             }
         }
         Ok(())

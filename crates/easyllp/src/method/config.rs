@@ -130,7 +130,7 @@ fn parsed<P: BuiltIn>(parameters: Map<String, Value>) -> Result<P> {
         }
     }
     serde_json::from_value(Value::Object(parameters))
-        .map_err(|error| Error::Config { reason: format!("parameters of {method}: {error}") })
+        .map_err(|error| Error::Parameters { method, source: error.into() })
 }
 
 impl MethodConfig {
@@ -280,7 +280,7 @@ impl<'de> Deserialize<'de> for MethodConfig {
             },
             _ => return Err(D::Error::custom("expected a method: its name, or a table with its `name`")),
         };
-        read.map_err(D::Error::custom)
+        read.map_err(|error| D::Error::custom(error.in_full()))
     }
 }
 
@@ -338,7 +338,7 @@ mod tests {
                 "parameter `rounds` is set twice in method `llp-em:rounds=2,rounds=3`",
             ),
         ] {
-            let error = words.parse::<MethodConfig>().unwrap_err().to_string();
+            let error = words.parse::<MethodConfig>().unwrap_err().in_full();
             assert!(error.starts_with(message), "{words}: {error}");
         }
     }

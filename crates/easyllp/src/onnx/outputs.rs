@@ -33,8 +33,8 @@ pub(super) fn add(graph: &mut Graph, scores: Value, link: Link, classes: &[Strin
 
 /// The class of each row, from one score.
 fn of_two(graph: &mut Graph, scores: Value, link: Link) -> Value {
-    let threshold = if link == Link::Identity { 0.5 } else { 0.0 };
-    let threshold = graph.floats("threshold", &arr0(threshold));
+    #[expect(clippy::cast_possible_truncation, reason = "ONNX compares f32, which has 0 and a half")]
+    let threshold = graph.floats("threshold", &arr0(link.threshold() as f32));
     let is_positive = graph.node("Greater", &[scores, threshold], &[]);
     let class = graph.cast(is_positive, Element::Int64);
     let columns = graph.ints("columns", &[1]);

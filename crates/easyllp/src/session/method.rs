@@ -62,7 +62,7 @@ pub trait Method: Send + Sync {
 }
 
 /// Refuses a model or a loss that a method does not support.
-pub(super) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
+pub(crate) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
     let name = || method.name().to_owned();
     let is_convex = loss.convexity() == Convexity::AnyTarget;
     let is_log_odds = loss.link() == Link::Logit && is_convex;

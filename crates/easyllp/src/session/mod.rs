@@ -37,8 +37,7 @@ use crate::train::{
     BestSoFar, EarlyStopping, EpochLog, FullBatch, OnePass, Optimizer, Progress, Stop, TrainLog, Trainer,
 };
 use judge::Judge;
-
-use method::check_support;
+pub(crate) use method::check_support;
 use ndarray::Array2;
 use std::ops::ControlFlow;
 use validation::Selection;

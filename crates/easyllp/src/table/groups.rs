@@ -4,7 +4,7 @@ use super::cells::each_text;
 use super::source::bad;
 use super::{Kind, Source};
 use crate::bags::Partition;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::rows::row_count;
 use arrow_array::{ArrayRef, UInt32Array};
 use arrow_select::concat::concat;
@@ -75,7 +75,7 @@ impl Source {
         Ok(Groups { partition, keys: keys.collect::<Result<_>>()? })
     }
 
-    fn failed(&self, error: impl ToString) -> Error {
+    fn failed(&self, error: impl Into<Cause>) -> Error {
         bad(self.first_file(), error)
     }
 }

@@ -86,7 +86,7 @@ fn idx(file: &Path, mut reader: Box<dyn Read + Send>) -> Result<(Vec<usize>, Vec
         return Err(bad(file, format!("its shape {shape:?} is empty or larger than {LARGEST} bytes")));
     };
     let mut bytes = Vec::new();
-    reader.take(n_bytes + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(file, &error))?;
+    reader.take(n_bytes + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(file, error))?;
     if bytes.len() as u64 != n_bytes {
         return Err(bad(file, format!("its shape {shape:?} does not fit the bytes that are there")));
     }
@@ -105,7 +105,7 @@ pub(super) fn read_cifar(file: &Path, opened: File) -> impl Iterator<Item = Resu
         let mut bytes = Vec::new();
         let most = (IMAGES * (CIFAR_PIXELS + 1)) as u64;
         if let Err(error) = reader.by_ref().take(most).read_to_end(&mut bytes) {
-            return Some(Err(cannot_read(file, &error)));
+            return Some(Err(cannot_read(file, error)));
         }
         if bytes.is_empty() {
             return None;

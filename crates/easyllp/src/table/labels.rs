@@ -49,7 +49,7 @@ pub fn labels_of(name: &str, column: &Column, positive: &[String], classes: &Cla
         column: name.into(),
         values: list(values.into_iter().map(String::as_str)),
         classes: classes.list(),
-        hint: if classes.len() == 2 { ", or name the positive values with --positive" } else { "" },
+        hint: if classes.len() == 2 { ", or name the positive values" } else { "" },
     };
     let named = |value: &String| classes.place_of(value);
     let mut places: Vec<Option<usize>> = values.distinct.iter().map(named).collect();

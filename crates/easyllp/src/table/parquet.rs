@@ -25,13 +25,13 @@ pub(super) fn n_rows(file: &Path) -> Result<usize> {
     /// Rows in a byte, of columns that hardly vary.
     const MOST_IN_A_BYTE: u64 = 64;
     let said = metadata(file)?.metadata().file_metadata().num_rows();
-    let n_bytes = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?.len();
+    let n_bytes = std::fs::metadata(file).map_err(|error| cannot_read(file, error))?.len();
     let likely = u64::try_from(said).unwrap_or(0).min(n_bytes.saturating_mul(MOST_IN_A_BYTE));
     Ok(usize::try_from(likely).unwrap_or(0))
 }
 
 fn metadata(file: &Path) -> Result<ArrowReaderMetadata> {
-    let opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
+    let opened = File::open(file).map_err(|error| cannot_read(file, error))?;
     ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(|error| bad(file, error))
 }
 
@@ -64,7 +64,7 @@ pub(super) fn batches(
         .map_err(|error| bad(file, error))?;
     let reader = |&place: &usize| {
         // Each reader opens the file anew: handles that are cloned share one position.
-        let opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
+        let opened = File::open(file).map_err(|error| cannot_read(file, error))?;
         ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata.clone())
             .with_projection(ProjectionMask::roots(metadata.parquet_schema(), [place]))
             .with_batch_size(BATCH)

@@ -7,7 +7,7 @@ use super::cells::as_type;
 use super::convert::ColumnBuilder;
 use super::csv::CsvOptions;
 use super::{Kind, Table, csv, images, parquet};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::model::ImageShape;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::reader::FileReader;
@@ -275,7 +275,7 @@ impl Source {
         file: &'s Path,
         columns: &[String],
     ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + 's>> {
-        let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
+        let opened = || File::open(file).map_err(|error| cannot_read(file, error));
         let places = self.places(columns)?;
         Ok(match self.format {
             Format::Csv => Box::new(csv::batches(file, &self.csv, &self.schema, &places, &self.read_as)?),
@@ -319,7 +319,7 @@ fn expand(patterns: &[String]) -> Result<Vec<PathBuf>> {
         let found = glob::glob(pattern).ok().into_iter().flatten().filter_map(std::result::Result::ok);
         let found: Vec<PathBuf> = found.filter(|path| path.is_file()).collect();
         if found.is_empty() {
-            return Err(Error::CannotRead { path: pattern.into(), reason: "no such file".into() });
+            return Err(cannot_read(Path::new(pattern), "no such file"));
         }
         files.extend(found);
     }
@@ -342,7 +342,7 @@ fn schema_of(
     read_as: &BTreeMap<String, ReadAs>,
     csv: &CsvOptions,
 ) -> Result<Schema> {
-    let opened = || File::open(file).map_err(|error| cannot_read(file, &error));
+    let opened = || File::open(file).map_err(|error| cannot_read(file, error));
     let schema = match format {
         Format::Csv => csv::schema(file, csv, read_as)?,
         Format::Parquet => parquet::schema(file)?,
@@ -385,21 +385,21 @@ fn merged(schema: &Schema, other: &Schema, file: &Path) -> Result<Schema> {
 
 /// The bytes of a file, unpacked by its name.
 pub(super) fn unpacked(file: &Path) -> Result<Box<dyn Read + Send>> {
-    let opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
+    let opened = File::open(file).map_err(|error| cannot_read(file, error))?;
     let buffered = |opened| BufReader::with_capacity(1 << 20, opened);
     Ok(match file.extension().map(|extension| extension.to_string_lossy().to_lowercase()).as_deref() {
         Some("gz") => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(opened))),
         Some("zst") => {
-            Box::new(zstd::Decoder::with_buffer(buffered(opened)).map_err(|error| cannot_read(file, &error))?)
+            Box::new(zstd::Decoder::with_buffer(buffered(opened)).map_err(|error| cannot_read(file, error))?)
         }
         _ => Box::new(opened),
     })
 }
 
-pub(super) fn cannot_read(file: &Path, error: &std::io::Error) -> Error {
-    Error::CannotRead { path: file.into(), reason: error.to_string() }
+pub(super) fn cannot_read(file: &Path, source: impl Into<Cause>) -> Error {
+    Error::CannotRead { path: file.into(), source: source.into() }
 }
 
-pub(super) fn bad(file: &Path, reason: impl ToString) -> Error {
-    Error::BadFile { path: file.into(), reason: reason.to_string() }
+pub(super) fn bad(file: &Path, source: impl Into<Cause>) -> Error {
+    Error::BadFile { path: file.into(), source: source.into() }
 }

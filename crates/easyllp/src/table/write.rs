@@ -1,8 +1,8 @@
 //! Tables into files: CSV, Parquet or Arrow IPC by the file's name, whole or not at all.
 
 use super::csv::write::{header, lines};
-use crate::atomic::AtomicFile;
-use crate::error::{Error, Result};
+use crate::atomic::{AtomicFile, cannot_write};
+use crate::error::Result;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::SchemaRef;
@@ -46,8 +46,7 @@ impl TableWriter {
                 Writer::Arrow(Box::new(writer.map_err(|error| cannot_write(path, error))?))
             }
             _ => {
-                let reason = "its name must end in csv, parquet or arrow".into();
-                return Err(Error::CannotWrite { path: path.into(), reason });
+                return Err(cannot_write(path, "its name must end in csv, parquet or arrow"));
             }
         };
         Ok(Self { path: path.into(), writer })
@@ -72,16 +71,13 @@ impl TableWriter {
 
     /// Ends the file and puts it in its place.
     pub fn finish(self) -> Result<()> {
-        let failed = |error: &dyn std::fmt::Display| cannot_write(&self.path, error);
         let file = match self.writer {
             Writer::Csv(file) => file,
-            Writer::Parquet(writer) => writer.into_inner().map_err(|error| failed(&error))?,
-            Writer::Arrow(writer) => writer.into_inner().map_err(|error| failed(&error))?,
+            Writer::Parquet(writer) => {
+                writer.into_inner().map_err(|error| cannot_write(&self.path, error))?
+            }
+            Writer::Arrow(writer) => writer.into_inner().map_err(|error| cannot_write(&self.path, error))?,
         };
         file.commit()
     }
-}
-
-fn cannot_write(path: &Path, error: impl std::fmt::Display) -> Error {
-    Error::CannotWrite { path: path.into(), reason: error.to_string() }
 }

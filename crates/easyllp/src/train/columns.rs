@@ -159,7 +159,7 @@ fn check(
             check_members(&members, rows.n_rows())?;
             Ok(members)
         };
-        let members = of_task().map_err(|error| Error::Task { task, error: Box::new(error) })?;
+        let members = of_task().map_err(|error| Error::Task { task, source: Box::new(error) })?;
         if members.iter().copied().eq(0..n_rows) {
             in_any.fill(true);
             left_out.push(Vec::new());
@@ -307,7 +307,7 @@ impl Block {
                 if ended[column].is_none() {
                     next_targets(&mut **rule, loss, epoch, out).map_err(|error| Error::Task {
                         task: first_task + first + column,
-                        error: Box::new(error),
+                        source: Box::new(error),
                     })?;
                 }
             }

@@ -432,7 +432,7 @@ fn refuses_what_does_not_fit_together() {
     let both: [&[u32]; 2] = [&labels[0], &labels[1]];
     let of_task = |task, what, expected, got| Error::Task {
         task,
-        error: Box::new(Error::Shape { what, expected, got }),
+        source: Box::new(Error::Shape { what, expected, got }),
     };
     let judged = refused(&mut models(2, &rows), &rows, &both, 2);
     assert_eq!(judged, Error::Shape { what: "figures of the judge, one a model", expected: 2, got: 1 });
@@ -445,7 +445,7 @@ fn refuses_what_does_not_fit_together() {
     let mut narrow = [LinearModel::for_rows(&rows, 2).unwrap(), LinearModel::new(4, &[], 2).unwrap()];
     let narrow = refused(&mut narrow, &rows, &both, 2);
     assert_eq!(narrow, of_task(1, "dense features", 4, 5));
-    assert_eq!(narrow.to_string(), "task index 1: dense features: expected 4, got 5");
+    assert_eq!(narrow.in_full(), "task index 1: dense features: expected 4, got 5");
     let mut three = [LinearModel::for_rows(&rows, 2).unwrap(), LinearModel::for_rows(&rows, 3).unwrap()];
     assert_eq!(refused(&mut three, &rows, &both, 2), of_task(1, "scores of the model", 1, 3));
 

@@ -165,7 +165,7 @@ fn a_wrong_delimiter_is_named() {
         fs::write(&path, text).unwrap();
         let csv = CsvOptions { delimiter, ..CsvOptions::default() };
         let source = Source::open_with(&[path.display().to_string()], BTreeMap::new(), csv);
-        let error = source.and_then(|source| source.read(&["b".into()])).unwrap_err().to_string();
+        let error = source.and_then(|source| source.read(&["b".into()])).unwrap_err().in_full();
         error.rsplit("t.csv ").next().unwrap().to_owned()
     };
     let cannot = "cannot be read as a table: line 2: ";
@@ -220,7 +220,7 @@ fn files_without_a_header_have_names_and_the_first_rows_may_do() {
         assert_eq!(column(with(text, 3).unwrap().first(n_rows)), expected);
     }
     assert_eq!(column(with(text, 3).unwrap().first(0)), Err(Error::NoRows));
-    let refused = with(text, 2).unwrap_err().to_string();
+    let refused = with(text, 2).unwrap_err().in_full();
     assert!(
         refused.ends_with(
             ": line 2: found 3 fields, expected 2; the delimiter is pipe: set another if it is not"
@@ -286,7 +286,7 @@ fn broken_files_are_refused_with_a_reason() {
     let refused = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let error = read(&path, &["a"]).unwrap_err().to_string();
+        let error = read(&path, &["a"]).unwrap_err().in_full();
         error.replace(&folder.path().display().to_string(), "DIR")
     };
     assert_eq!(

@@ -14,6 +14,8 @@ mod diagnose;
 mod digits;
 /// Steps of networks against PyTorch's.
 mod engine;
+/// Errors: their sources, and what they do not name.
+mod errors;
 /// Estimates from bags: exact by enumeration, intervals by simulation.
 mod estimates;
 /// Files in all formats.

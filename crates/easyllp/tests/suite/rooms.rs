@@ -19,7 +19,8 @@ fn plan(of: &str) -> Vec<(String, BTreeSet<String>)> {
     table.lines().skip(2).map_while(line).collect()
 }
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+/// The files of code in a folder.
+pub(crate) fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -28,6 +29,13 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
             into.push(path);
         }
     }
+}
+
+/// The code of a file, without comments and tests.
+pub(crate) fn code_of(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// What the code of a crate imports outside of tests, room by room.
@@ -43,11 +51,8 @@ fn imports(of: &str) -> BTreeMap<String, BTreeSet<String>> {
             continue;
         }
         let room = path.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned();
-        let text = std::fs::read_to_string(&file).unwrap();
-        let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap();
-        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         let imported = imports.entry(room.clone()).or_default();
-        for line in code {
+        for line in code_of(&file).lines() {
             for used in line.split("crate::").skip(1) {
                 let used: String = used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 if used != room && !used.is_empty() {

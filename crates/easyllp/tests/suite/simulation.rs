@@ -20,6 +20,16 @@ pub(crate) fn seed() -> u64 {
     std::env::var("EASYLLP_TEST_SEED").map_or(1, |seed| seed.parse().expect("EASYLLP_TEST_SEED is a number"))
 }
 
+/// How often a long simulation draws: fewer times by default than by `make test-long`.
+pub(crate) fn draws(few: u32, many: u32) -> u32 {
+    if std::env::var_os("EASYLLP_LONG_TESTS").is_some() { many } else { few }
+}
+
+/// Whether that share of `n` intervals of 95 % is as it should be, but for so many standard errors.
+pub(crate) fn is_95_percent(share: f64, n: u32, standard_errors: f64) -> bool {
+    (share - 0.95).abs() <= standard_errors * (0.95 * 0.05 / f64::from(n)).sqrt()
+}
+
 pub(crate) fn sigmoid(f: f64) -> f64 {
     1.0 / (1.0 + (-f).exp())
 }

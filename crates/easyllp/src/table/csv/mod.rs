@@ -173,7 +173,7 @@ fn without_mark(file: &Path) -> Result<Box<dyn Read + Send>> {
         .by_ref()
         .take(MARK.len() as u64)
         .read_to_end(&mut start)
-        .map_err(|error| cannot_read(file, &error))?;
+        .map_err(|error| cannot_read(file, error))?;
     if start == MARK {
         start.clear();
     }
@@ -217,7 +217,7 @@ impl CsvOptions {
     /// A mistake in words.
     fn explained(&self, file: &Path, schema: &Schema, Mistake { line, flaw }: Mistake) -> Error {
         let reason = match flaw {
-            Flaw::CannotRead(error) => return cannot_read(file, &error),
+            Flaw::CannotRead(error) => return cannot_read(file, error),
             Flaw::TooLong => {
                 format!(
                     "the record that starts in line {line} is longer than 64 MB: a quote may be missing its end"
