@@ -1,4 +1,4 @@
-//! REPORT: the page: claims, then a section for each experiment.
+//! REPORT: the HTML page: claims, then a section per experiment.
 
 use crate::claims::{Claim, Verdict, claims};
 use crate::experiment::{Experiment, Kind};
@@ -10,7 +10,7 @@ use easyllp_report::{document, escaped};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// An experiment with what is known of it.
+/// An experiment with its results.
 pub(crate) struct Shown {
     pub(crate) experiment: Experiment,
     pub(crate) points: Vec<Point>,
@@ -29,8 +29,8 @@ pub(crate) fn page(results: &[Shown]) -> String {
     document(TITLE, &body)
 }
 
-/// The results that verdicts are of: the paper's experiments, or the thinned ones where there is none of these. A user's own say nothing of what
-/// the paper claims.
+/// The results that verdicts use: the paper's experiments, or the quick ones if there are
+/// none. A user's own experiments do not count.
 fn judged(results: &[Shown]) -> Vec<(&Experiment, &[Point])> {
     let of = |quick: bool| -> Vec<(&Experiment, &[Point])> {
         let is_it = |shown: &&Shown| !shown.points.is_empty() && shown.experiment.comes_along(quick);
@@ -63,7 +63,7 @@ fn section(shown: &Shown) -> String {
     html
 }
 
-/// How the results came about, as far as that is known.
+/// How the results were made, if known.
 fn origin(shown: &Shown) -> String {
     let mut parts = Vec::new();
     match shown.record.as_ref().and_then(|record| record.made.as_ref()) {
@@ -81,16 +81,14 @@ fn origin(shown: &Shown) -> String {
             format!("{cells} cells")
         });
         if *empty > 0 {
-            parts.push(format!(
-                "{empty} of them found nothing, since their trainings ran away in the first round"
-            ));
+            parts.push(format!("{empty} of them have no result, since training diverged in the first round"));
         }
     }
     parts.push(duration(shown.seconds));
     parts.join("; ")
 }
 
-/// How often trainings were repeated. Where samples are what is repeated, the protocol has told how many there are.
+/// The number of replicas. Experiments with samples state their number in the protocol instead.
 fn repeated(kind: &Kind, points: &[Point]) -> String {
     match kind {
         _ if points.is_empty() => String::new(),
@@ -103,8 +101,8 @@ fn repeated(kind: &Kind, points: &[Point]) -> String {
     }
 }
 
-/// How many replicas each series has: the fewest at any place, and the most if they differ. A series that is along an axis at all is
-/// expected at all of these places; row labels are of bags of one.
+/// The number of replicas of each series: the minimum over its points, and the maximum if they
+/// differ. A series with several bag sizes is expected at all of them; row labels are bags of one.
 fn replicas(points: &[Point], places: &[f64]) -> Vec<String> {
     let mut series: Vec<&str> = Vec::new();
     let mut found: BTreeMap<(&str, &str, u64), BTreeSet<u32>> = BTreeMap::new();

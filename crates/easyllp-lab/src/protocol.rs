@@ -1,9 +1,9 @@
-//! REPORT: how an experiment was made, in the sentences that stand under its headline.
+//! REPORT: how an experiment was made, in sentences below its title.
 
 use crate::experiment::method::MethodName;
 use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance};
 
-/// What one must know to read its figures.
+/// What one must know to read the figures.
 pub(crate) fn protocol(kind: &Kind) -> String {
     match kind {
         Kind::Accuracy(accuracy) => of_accuracy(accuracy),
@@ -21,7 +21,7 @@ pub(crate) fn protocol(kind: &Kind) -> String {
         Kind::Erm(erm) => {
             let (size, n_rows) = erm.fixed();
             format!(
-                "{POPULATION} {} samples at each place. Both forms are the paper's: one is told the true p; the other has the share of positives p̂ pooled \
+                "{POPULATION} {} samples at each place. Both forms are the paper's: one uses the true p; the other the share of positives p̂, pooled \
                  from the bags, as the paper recommends. {CENTRED}. Against the number of bags these have {size} rows; against their size \
                  there are {n_rows} rows in all. The paper's bounds hold with a chance of 0.95 for models with ‖w‖ ≤ ½; the fit is not held \
                  to these. {}",
@@ -32,13 +32,13 @@ pub(crate) fn protocol(kind: &Kind) -> String {
     }
 }
 
-/// What the centred form has to do with the paper's.
-const CENTRED: &str = "With n bags of one size, of N rows in all, the centred form is the paper's with p̂ for p, but for a factor of \
+/// How the centred form relates to the paper's.
+const CENTRED: &str = "With n bags of one size, of N rows in all, the centred form is the paper's with p̂ for p, up to a factor of \
                        (1 − 1/N)/(1 − 1/n) on α − p̂";
 
 const BANDS: &str = "Bands, and ± in tables, are one standard deviation over replicas.";
 
-/// How far dots may be off.
+/// The standard error of the dots.
 fn bars(samples: &str) -> String {
     format!(
         "Dots have two standard errors to either side; ± in tables is one standard deviation over {samples}."
@@ -59,7 +59,7 @@ fn of_variance(variance: &Variance) -> String {
 fn of_accuracy(accuracy: &Accuracy) -> String {
     let Accuracy { epochs, learning_rate, batch_size, held_out, rebag, .. } = accuracy;
     let mut sentences = vec![format!(
-        "{epochs} rounds of Adam with steps of {learning_rate} and batches of {batch_size} rows; every round is judged by its averaged weights."
+        "{epochs} rounds of Adam with steps of {learning_rate} and batches of {batch_size} rows; every round is evaluated with averaged weights."
     )];
     if accuracy.methods.contains(&MethodName::EASYLLP) {
         sentences.push(format!(
@@ -68,8 +68,8 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
     }
     if accuracy.shares_passes() {
         sentences.push(
-            "Linear models that are told a target for each row are trained in passes that tasks, methods and replicas share: all see the same batches, and \
-             each learns from those of their rows that are not held out of it."
+            "Linear models on row targets are trained in passes that tasks, methods and replicas share: all see the same batches, and \
+             each learns from the rows that are not held out."
                 .into(),
         );
     }
@@ -90,9 +90,9 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
         "No bag is held out.".into()
     });
     if *rebag {
-        sentences.push("Bags to train on are dealt anew in every round.".into());
+        sentences.push("Bags to train on are regrouped in every round.".into());
     }
-    sentences.push("A training that runs away counts with the rounds before.".into());
+    sentences.push("A training run that diverges counts with its earlier rounds.".into());
     sentences.push(BANDS.into());
     if accuracy.tasks.iter().any(|task| task == "one-vs-all") {
         // Every data set that has this task has ten classes.
@@ -103,7 +103,7 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
 
 fn of_tracking(tracking: &Tracking) -> String {
     format!(
-        "{} rounds of Adam by the centred form, on bags dealt anew in every round. After each round the model, with averaged weights, scores all \
+        "{} rounds of Adam by the centred form, on regrouped bags in every round. After each round the model, with averaged weights, scores all \
          rows to train on. The true loss is that of their labels; the estimates come from bags of {} rows that are dealt for them alone, not from \
          those that the round was trained on: from bags is the paper's form with the share of positives in these bags for p, from bags centred the centred form, \
          too near to it to be drawn. {CENTRED}. {BANDS}",
@@ -160,6 +160,6 @@ mod tests {
         assert!(other.contains("means over ten tasks") && !other.contains("centred"), "{other}");
         assert!(usual.contains("passes that tasks, methods and replicas share") && !other.contains("passes"));
         assert!(of("held-out = 0.0").contains("No bag is held out"));
-        assert!(of("rebag = true").contains("dealt anew") && !usual.contains("dealt anew"));
+        assert!(of("rebag = true").contains("regrouped") && !usual.contains("regrouped"));
     }
 }

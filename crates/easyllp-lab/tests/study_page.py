@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "easyllp-report/tests"))
 from page import WIDTHS, Links, look  # noqa: E402
 
-# Those that take seconds; all kinds of charts but the course of a loss, which is on the page of the real run.
+# Those that take seconds; all kinds of charts except for the loss by epoch, which is on the page of the real run.
 EXPERIMENTS = ("variance", "sgd", "erm", "linear")
 REAL_RUN = pathlib.Path(__file__).resolve().parents[3] / "results"
 

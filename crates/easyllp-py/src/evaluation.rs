@@ -1,4 +1,4 @@
-//! What bags tell of scores, and what speaks for and against the bags. Answers are JSON, which Python unpacks.
+//! Estimates from bags, and the diagnosis of bags, as JSON that Python parses.
 
 use crate::bags::bags;
 use crate::failure::failure;
@@ -26,7 +26,7 @@ pub(crate) fn named(metrics: Vec<(&'static str, Estimate)>) -> Vec<(String, Esti
     metrics.into_iter().map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), estimate)).collect()
 }
 
-/// All metrics of scores, and curves where there are two classes of which none is empty.
+/// All metrics of scores, with curves if there are two classes and none is empty.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keywords of a private function")]
 pub(crate) fn evaluate(
@@ -73,7 +73,7 @@ pub(crate) fn evaluate(
     Ok(found.to_string())
 }
 
-/// Whether bags look random, in numbers and in words.
+/// Whether bags look random, as numbers and text.
 pub(crate) fn told(found: &Randomness) -> Value {
     json!({
         "verdict": found.verdict,
@@ -118,7 +118,8 @@ pub(crate) fn metric(
     Ok((value, standard_error, low, high))
 }
 
-/// Were bags made regardless of labels? Do features differ from bag to bag? What do so many bags tell?
+/// The diagnosis: are the bags random, which features differ between bags, and how much information
+/// do they hold?
 #[pyfunction]
 pub(crate) fn diagnose(
     py: Python,
@@ -127,7 +128,7 @@ pub(crate) fn diagnose(
     noise: Option<(String, Vec<f64>)>,
     features: Option<Features>,
 ) -> PyResult<String> {
-    /// Below this a column is named.
+    /// The p-value below which a column is named.
     const UNEVEN: f64 = 0.001;
     let bags = bags(&of_row, &counts, noise)?;
     let found = pooled(py, || randomness(&bags))?;

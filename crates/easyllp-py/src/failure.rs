@@ -1,10 +1,10 @@
-//! What the library refuses, as Python's exceptions.
+//! Convert errors of the library to Python exceptions.
 
 use easyllp::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 
-/// Files that cannot be read or written are `OSError`s, all else is a `ValueError` in the library's words.
+/// File errors become `OSError`, all others `ValueError` with the library's message.
 pub(crate) fn failure(error: Error) -> PyErr {
     match error {
         Error::CannotRead { .. } | Error::CannotWrite { .. } => PyOSError::new_err(error.to_string()),

@@ -1,7 +1,7 @@
-//! What can go wrong, with the numbers that tell where.
+//! The library's errors. Each message has the values that were found.
 //!
-//! Every variant is an *expected* error: bad data or a bad setting. A broken promise inside the library is a bug and
-//! panics instead (`debug_assert!`, `expect("why")`).
+//! Every variant is an *expected* error: bad data or a bad setting. A bug in the library panics
+//! instead (`debug_assert!`, `expect("why")`).
 
 use std::path::PathBuf;
 use thiserror::Error;
@@ -9,10 +9,10 @@ use thiserror::Error;
 /// A result whose error is the library's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the library refuses an input.
+/// An invalid input or setting.
 ///
-/// Bags, rows, classes and columns are known by their index, which counts from 0 in the order in which they were given: messages
-/// say "row index 0". Lines of files and layers count from 1: "line 1".
+/// Bags, rows, classes and columns are named by their index, which counts from 0 in the given
+/// order: messages say "row index 0". Lines of files and layers count from 1: "line 1".
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
@@ -82,7 +82,7 @@ pub enum Error {
     #[error("{path} cannot be read as a table: {reason}")]
     BadFile { path: PathBuf, reason: String },
     #[error(
-        "{path} is of no known format: its name must end in csv or tsv (also .gz, .zst), parquet, arrow, -ubyte(.gz) or bin; \
+        "{path} has an unknown format: its name must end in csv or tsv (also .gz, .zst), parquet, arrow, -ubyte(.gz) or bin; \
          to read it as text, set the delimiter"
     )]
     UnknownFormat { path: PathBuf },
@@ -152,7 +152,7 @@ pub enum Error {
     RowOutOfRange { bag: usize, row: u32, n_rows: usize },
     #[error("row index {row} is in bag index {bag}, but there are only {n_bags} bags")]
     BagOutOfRange { row: usize, bag: u32, n_bags: usize },
-    #[error("bag index {bag} is asked for, but there are only {n_bags}")]
+    #[error("bag index {bag} does not exist: there are only {n_bags} bags")]
     NoSuchBag { bag: usize, n_bags: usize },
     #[error(
         "row index {row} is in bag index {first} and again in bag index {second}: a row belongs to one bag"
@@ -289,7 +289,7 @@ pub enum Error {
     Task { task: usize, error: Box<Error> },
     #[error("no row has a target")]
     NoTargets,
-    #[error("row index {row} is to be trained on, but there are only {n_rows} rows")]
+    #[error("training row index {row} does not exist: there are only {n_rows} rows")]
     TrainingRowOutOfRange { row: u32, n_rows: usize },
     #[error(
         "training diverged in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
@@ -332,7 +332,7 @@ pub enum Error {
     BadModelFile { path: PathBuf, reason: String },
     #[error("the rows have categories, and the encoder that made them is not known: set it for the fit")]
     NoEncoder,
-    #[error("not a sound model: {reason}")]
+    #[error("invalid model: {reason}")]
     BadModel { reason: String },
     #[error(
         "column `{column}` is hashed, which ONNX has no operator for: train with a larger --max-vocabulary, or with a \
@@ -349,7 +349,7 @@ pub enum Error {
     DamagedData { dataset: &'static str, reason: String },
 }
 
-/// Refuses a length that is not the expected one.
+/// Checks that a length is the expected one.
 pub(crate) fn check_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
     if expected == got { Ok(()) } else { Err(Error::Shape { what, expected, got }) }
 }

@@ -1,4 +1,4 @@
-//! `easyllp bag`: rows with labels into rows without, and reports of their bags.
+//! `easyllp bag`: group labelled rows into bags, and write rows and reports.
 
 use crate::data::DataConfig;
 use crate::data::args::ColumnArgs;
@@ -15,14 +15,14 @@ use easyllp::{Bags, Noise, Partition, bagging, classes::Classes};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The column of bag numbers.
+/// The column with bag numbers.
 const BAG: &str = "bag";
-/// The column of the file of labels.
+/// The label column in the file of labels.
 const LABEL: &str = "label";
 
 /// Make bags of labelled rows: rows without labels, and reports of counts.
 ///
-/// Writes DIR/rows without the label, DIR/reports and, for checking, DIR/labels. Reports have one line a bag: its key, `size`, and the
+/// Writes DIR/rows without the label, DIR/reports and, for checking, DIR/labels. Reports have one line per bag: its key, `size`, and the
 /// count of the positive class, or of each class, in a column with its name. With --size the key is a new column `bag`, with --by it is
 /// the columns themselves: name them with --key when you train. Columns keep their types; from CSV to CSV every field keeps its text.
 #[derive(Debug, Args)]
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     Ok(())
 }
 
-/// The bags' rows, and the key columns of the reports.
+/// The rows of the bags, and the key columns of the reports.
 fn keyed(args: &BagArgs, source: &Source, n_rows: usize) -> Result<(Partition, Vec<(Field, ArrayRef)>)> {
     if let Some(sizes) = &args.size {
         anyhow::ensure!(source.kind(BAG).is_err(), "the rows have a column `{BAG}` already: rename it");
@@ -162,7 +162,7 @@ fn keyed(args: &BagArgs, source: &Source, n_rows: usize) -> Result<(Partition, V
     Ok((partition, fields.into_iter().zip(keys).collect()))
 }
 
-/// Rows without their label, which go to a file of their own.
+/// Rows without their label, which is written to a file of its own.
 fn write_rows(
     args: &BagArgs,
     source: &Source,
@@ -244,7 +244,7 @@ fn bag_of_row(bags: &Bags) -> Vec<i64> {
     of_row
 }
 
-/// One line a bag: its key, its size and its counts.
+/// A report per bag: key, size and counts.
 fn reports(keys: Vec<(Field, ArrayRef)>, bags: &Bags, classes: &Classes) -> Result<RecordBatch> {
     let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = keys.into_iter().unzip();
     let mut add = |what: &str, name: &str, column: ArrayRef| {

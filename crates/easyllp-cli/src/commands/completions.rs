@@ -1,4 +1,4 @@
-//! `easyllp completions`: completions for shells, and manual pages.
+//! `easyllp completions`: shell completions and manual pages.
 
 use crate::args::Args;
 use crate::output::print;

@@ -1,4 +1,4 @@
-//! `easyllp reproduce`: the experiments of the paper, with a page to look at.
+//! `easyllp reproduce`: run the paper's experiments and write the page of results.
 
 use crate::commands::use_threads;
 use crate::interrupt::{self, Interrupted};
@@ -38,7 +38,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicas: Option<u32>,
 
-    /// Deal bags anew in every round of training; only easyllp supports it
+    /// Regroup the bags randomly in every round of training; only easyllp supports it
     #[arg(long)]
     rebag: bool,
 
@@ -59,7 +59,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 
-    /// Threads. [default: one a core]
+    /// Threads. [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
@@ -125,16 +125,16 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { Err(anyhow!(failed.join("; "))) }
 }
 
-/// How an experiment ended, in a line.
+/// The outcome of an experiment, in one line.
 fn told(name: &str, ended: Ended) -> String {
     let empty = match ended.empty {
         0 => String::new(),
-        empty => format!(", {empty} of which found nothing: trainings ran away in the first round"),
+        empty => format!(", {empty} of which have no result: training diverged in the first round"),
     };
     format!("{name}: {} of {} cells{empty}\n", ended.done, ended.cells)
 }
 
-/// The experiments that are asked for, each once, in the order in which they are known.
+/// The requested experiments, each once, in their usual order.
 fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
     let known = names(args.quick).filter_map(Experiment::named).collect::<easyllp_lab::Result<Vec<_>>>()?;
     let mut chosen: Vec<Experiment> = Vec::new();
@@ -172,7 +172,7 @@ fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
     Ok(chosen)
 }
 
-/// What one types to have these results again.
+/// The command to make these results again.
 fn command(args: &ReproduceArgs) -> String {
     let mut command = format!("easyllp reproduce {}", args.experiments.join(" "));
     if args.quick {

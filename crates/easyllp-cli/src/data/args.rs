@@ -56,7 +56,7 @@ pub(crate) struct FeatureArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportsArgs {
-    /// Reports: one line a bag, with its key and its count
+    /// Reports: one line per bag, with its key and its count
     #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     reports: Vec<String>,
 
@@ -64,7 +64,7 @@ pub(crate) struct ReportsArgs {
     #[arg(long, value_name = "COLUMN", required_unless_present = "config", value_delimiter = ',')]
     key: Vec<String>,
 
-    /// Count column of the positive class; or comma-separated columns, one a class, in any order
+    /// Count column of the positive class; or comma-separated columns, one per class, in any order
     #[arg(long, value_name = "COLUMN", required_unless_present = "config", value_delimiter = ',')]
     count: Vec<String>,
 

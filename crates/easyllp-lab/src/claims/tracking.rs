@@ -1,15 +1,15 @@
-//! The claim that the loss from bags tracks the true one.
+//! The claim that the loss estimated from bags tracks the true loss.
 
 use super::{Claim, Results, Verdict, claim, of_kind};
 use crate::experiment::Kind;
 use crate::point::{Point, Summary};
 use std::collections::BTreeMap;
 
-/// Rounds that are left out: scores are nearly 0 in them, so that any estimate is right.
+/// Epochs that are left out: scores are nearly 0, so any estimate is right.
 const FIRST_ROUNDS: f64 = 5.0;
-/// Standard errors by which the estimate may be off in the mean.
+/// The allowed deviation of the mean, in standard errors.
 const ERRORS: f64 = 3.0;
-/// By how much it may be off from round to round, as a share of the range that the true loss has in a run.
+/// The allowed deviation per epoch, as a share of the range of the true loss in a run.
 const CLOSE: f64 = 0.25;
 
 pub(super) fn the_estimate_tracks(results: &Results) -> Claim {
@@ -22,7 +22,7 @@ pub(super) fn the_estimate_tracks(results: &Results) -> Claim {
     )
 }
 
-/// A round of a run.
+/// An epoch of a run.
 struct Round {
     number: f64,
     truth: f64,
@@ -35,7 +35,7 @@ impl Round {
     }
 }
 
-/// Runs, round by round, as far as both losses are known.
+/// Runs, epoch by epoch, as far as both losses are known.
 fn runs(points: &[Point]) -> Vec<Vec<Round>> {
     let mut found: BTreeMap<u32, BTreeMap<u64, [Option<f64>; 2]>> = BTreeMap::new();
     for point in points {
@@ -85,7 +85,7 @@ fn settled(run: &[Round]) -> impl Iterator<Item = &Round> {
     run.iter().filter(|round| round.number > FIRST_ROUNDS)
 }
 
-/// By how much a run's estimate is off from round to round, as a share of the range of its true loss.
+/// The deviation of a run's estimate per epoch, as a share of the range of its true loss.
 fn distance(run: &[Round]) -> Option<f64> {
     let absolute: Vec<f64> = settled(run).map(|round| round.difference().abs()).collect();
     let truth = || run.iter().map(|round| round.truth);
@@ -93,7 +93,7 @@ fn distance(run: &[Round]) -> Option<f64> {
     Some(Summary::of(&absolute)?.mean / range)
 }
 
-/// The same of the mean of runs.
+/// The same for the mean of runs.
 fn distance_of_mean(runs: &[Vec<Round>]) -> Option<f64> {
     let mut rounds: BTreeMap<u64, Vec<&Round>> = BTreeMap::new();
     for round in runs.iter().flatten() {
@@ -110,7 +110,7 @@ fn distance_of_mean(runs: &[Vec<Round>]) -> Option<f64> {
     distance(&rounds.values().map(of_number).collect::<Vec<_>>())
 }
 
-/// By how much runs differ, as the root of their variance in the mean over rounds.
+/// The differences between runs: the root of their mean variance over epochs.
 fn spread(runs: &[Vec<Round>], loss: impl Fn(&Round) -> f64) -> Option<f64> {
     let mut rounds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for round in runs.iter().flat_map(|run| settled(run)) {
@@ -131,7 +131,7 @@ mod tests {
         found(replicas, truth_of, off).verdict
     }
 
-    /// What is said of runs of 40 rounds whose true loss falls from 1 towards 0, and what the estimate adds to it.
+    /// The claim for runs of 40 epochs whose true loss falls from 1 towards 0, and whose estimates deviate from it.
     fn found(replicas: u32, truth_of: impl Fn(u32) -> f64, off: impl Fn(u32, u32) -> f64) -> Claim {
         let text = "experiment = \"tracking\"\ndataset = \"optdigits\"\ntask = \"even-vs-odd\"\nmodel = \"linear\"\n\
                     bag-size = 2\nepochs = 40\nreplicas = 1";

@@ -1,8 +1,9 @@
-//! Trainings whose numbers run away: one among many must not end an experiment.
+//! Training runs that diverge: one of many must not end an experiment.
 
 use easyllp::{Error, Result};
 
-/// A training that ran away counts with the rounds before; if there is none, its cell finds nothing.
+/// A training run that diverged keeps its earlier epochs; if there are none, its cell has no
+/// result.
 pub(super) fn as_far_as_it_went<T>(fitted: Result<T>) -> Result<()> {
     match fitted {
         // Scores may be too large for their numbers before weights are.

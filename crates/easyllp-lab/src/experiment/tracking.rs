@@ -1,5 +1,5 @@
-//! The paper's figure *tracking*: the loss in the course of a training by EasyLLP, true and as bags tell it, with bags dealt anew in
-//! every round.
+//! The paper's figure *tracking*: the loss during training with EasyLLP, true and estimated from
+//! bags, with bags that are regrouped in every epoch.
 
 use super::method::MethodName;
 use super::{check_all, seed_of, written_out};
@@ -23,21 +23,21 @@ use easyllp::{
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// What to train.
+/// The settings of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tracking {
-    /// On which data.
+    /// The data set.
     pub dataset: DatasetName,
-    /// For which task.
+    /// The task.
     pub task: String,
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// Rows in a bag.
+    /// The bag size.
     pub bag_size: usize,
-    /// Rounds of Adam.
+    /// The number of epochs of Adam.
     pub epochs: usize,
-    /// How often.
+    /// The number of replicas.
     pub replicas: u32,
 }
 

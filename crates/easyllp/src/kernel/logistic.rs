@@ -7,7 +7,7 @@
 
 use super::vectorised;
 
-/// Scores that are worked on side by side: their losses are added in as many sums, whatever the vectors.
+/// Scores that are processed together: their losses are added in this number of sums, for any vectors.
 const LANES: usize = 16;
 
 /// Σ softplus(f) − A·f over scores f with targets A; its slope in each score, sigmoid(f) − A, is written to `slopes`.
@@ -70,7 +70,7 @@ fn logistic_scores_loop(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -> 
     sums.iter().sum()
 }
 
-/// The same for many tasks, one a column of three matrices by rows: losses are added to those of each column. Where the
+/// The same for many tasks, one per column of three matrices by rows: losses are added to those of each column. Where the
 /// target is NaN, the row is left out: it adds no loss and its slope is 0.
 pub(crate) fn logistic_columns(scores: &[f32], targets: &[f32], slopes: &mut [f32], losses: &mut [f64]) {
     vectorised(

@@ -1,5 +1,5 @@
-//! Linear models of all tasks of a replica, by a method that judges whole bags: their bags are the same, so that they are columns of one
-//! matrix, too.
+//! Linear models of all tasks of a replica, for methods with a loss of whole bags: their bags are
+//! the same, so they are columns of one matrix, too.
 
 use super::{Course, MethodName, Setting, told};
 use crate::error::Result;
@@ -23,14 +23,14 @@ pub(super) struct ByBag<'d> {
     replica: u32,
 }
 
-/// Whether a method's models can be columns: linear ones over numbers, that whole bags judge. Two tasks cannot: a linear model of two
-/// classes has one score.
+/// Whether a method's models can be columns: linear ones on numeric features, with a loss of whole
+/// bags. With two tasks they cannot: a linear model of two classes has one score.
 pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
     setting.accuracy.is_linear_over_numbers() && setting.tasks.len() > 2 && method.judges_bags()
 }
 
 impl<'d> ByBag<'d> {
-    /// The trainings that it takes for a method.
+    /// The training runs for a method.
     pub(super) fn all(setting: &Arc<Setting<'d>>, method: MethodName, replica: u32) -> Vec<Cell<'d>> {
         let of_size = |&size| Self { setting: Arc::clone(setting), method, size, replica }.cell();
         setting.accuracy.sizes_for(method).iter().map(of_size).collect()
@@ -96,7 +96,7 @@ impl<'d> ByBag<'d> {
         Ok((!is_over).then(|| points.collect()))
     }
 
-    /// The models before training, each as it would be alone.
+    /// The initial models, each as if it was trained alone.
     fn start(&self) -> Result<LinearModel> {
         let Self { setting, method, replica, .. } = self;
         let mut model = LinearModel::for_rows(&setting.data.train, setting.tasks.len())?;

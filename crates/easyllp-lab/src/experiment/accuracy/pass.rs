@@ -15,16 +15,17 @@ use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Models in a pass, at most.
+/// The maximum number of models in a pass.
 const COLUMNS: usize = 256;
 
-/// Whether a method's models can be columns of a matrix: linear ones over numbers, told a target for each row.
+/// Whether a method's models can be columns of a matrix: linear ones on numeric features, with a
+/// target per row.
 pub(super) fn suits(accuracy: &Accuracy, method: MethodName) -> bool {
     let by_rows = [MethodName::SUPERVISED, MethodName::EASYLLP, MethodName::NAIVE, MethodName::MEAN_MAP];
     accuracy.is_linear_over_numbers() && !accuracy.rebag && by_rows.contains(&method)
 }
 
-/// Some replicas of all tasks, by some methods, in bags of one size.
+/// Some replicas of all tasks, with some methods, in bags of one size.
 pub(super) struct Pass<'d> {
     setting: Arc<Setting<'d>>,
     methods: Vec<MethodName>,
@@ -41,7 +42,7 @@ struct Column<'a> {
 }
 
 impl<'d> Pass<'d> {
-    /// The passes that it takes for these methods.
+    /// The passes for these methods.
     pub(super) fn all(setting: &Arc<Setting<'d>>, methods: &[MethodName]) -> Vec<Cell<'d>> {
         let (supervised, by_bags): (Vec<MethodName>, Vec<MethodName>) =
             methods.iter().partition(|&&method| method == MethodName::SUPERVISED);
@@ -126,7 +127,7 @@ impl<'d> Pass<'d> {
         Ok((!is_over).then(|| points.collect()))
     }
 
-    /// Adds a round to the course of each model that has not run away.
+    /// Adds an epoch to the log of each model that has not diverged.
     fn judge(
         &self,
         models: &LinearColumns,

@@ -1,4 +1,4 @@
-//! One model at a time, by any method.
+//! Train one model at a time, with any method.
 
 use super::{Course, MethodName, Setting, told};
 use crate::error::Result;
@@ -16,10 +16,10 @@ use ndarray::Axis;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A training.
+/// A training run.
 pub(super) struct Training<'d> {
     pub(super) setting: Arc<Setting<'d>>,
-    /// The place of its task.
+    /// The index of its task.
     pub(super) task: usize,
     pub(super) method: MethodName,
     pub(super) size: usize,
@@ -49,7 +49,7 @@ impl<'d> Training<'d> {
         let rebag = (accuracy.rebag && *method == MethodName::EASYLLP).then_some(*size);
         let (mut bags, held_out) = setting.deal(&setting.partition(*replica, *size)?, task, *replica)?;
         if rebag.is_some() {
-            // Rows that are dealt anew in every round come as bags of one; those held out stay in their bags.
+            // Rows that are regrouped in every round come as bags of one; those held out stay in their bags.
             bags = row_by_row(&bags, &task.train)?;
         }
         let apart = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
