@@ -24,7 +24,7 @@ def fit(X=X, y=HALF, bags=AB, **settings):
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: fit(bags=AB[:3]), ValueError, "bags has 3 ids for 4 rows: one id a row is needed"),
+        (lambda: fit(bags=AB[:3]), ValueError, "bags has 3 ids for 4 rows: one id per row is required"),
         (lambda: fit(y=HALF[:3]), ValueError, "y has 3 proportions for 4 rows"),
         (lambda: fit(y=[0.5, 0.5, 0.5, 1.0]), ValueError, "bag 'b' has 0.5 at row index 2 and 1.0 at row index 3"),
         (lambda: fit(y=[0.4] * 4), ValueError, "bag 'a' has 2 rows and a proportion of 0.4, which is no whole number"),
@@ -122,7 +122,7 @@ def fit(X=X, y=HALF, bags=AB, **settings):
         (lambda: evaluate(np.full((4, 3), 1 / 3), HALF, AB), ValueError, "of 3 classes, and bags count 2"),
         (lambda: bag_metric("beauty", [0.5, 0.5], [0, 1]), ValueError, "unknown metric `beauty`: choose one of"),
         (lambda: bag_scorer("beauty"), ValueError, "unknown metric `beauty`: choose one of"),
-        (lambda: diagnose(HALF), ValueError, "bags, an id a row, are needed"),
+        (lambda: diagnose(HALF), ValueError, "bags, the bag id of each row, are required"),
         (lambda: easyllp.load("nowhere.safetensors"), OSError, "nowhere.safetensors"),
         (lambda: fit().save("nowhere/at/all"), OSError, "cannot write"),
     ],

@@ -60,7 +60,7 @@ def test_a_report_is_what_proportions_are(task):
     by_report = LLPClassifier(l2=0.1).fit_bags(X, report, names)
     by_proportions = LLPClassifier(l2=0.1).fit(X, proportions, bags=names)
     np.testing.assert_array_equal(by_report.coef_, by_proportions.coef_)
-    # In another order bags are others to the split and the sums, but not to what is learnt.
+    # In another order bags differ in the split and the sums, but not in the model.
     backwards = LLPClassifier(l2=0.1).fit_bags(X, dict(reversed(report.items())), names)
     np.testing.assert_allclose(backwards.coef_, by_report.coef_, atol=1e-5)
 
@@ -251,7 +251,7 @@ def test_a_file_finds_columns_by_name(tmp_path):
     again = _through_file(model, tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
     np.testing.assert_array_equal(again.predict_proba(rows.assign(other=1)[["c", "other", "b", "a"]]), model.predict_proba(rows))
-    with pytest.raises(ValueError, match="by their names: pass a table"):
+    with pytest.raises(ValueError, match="by name: pass a table"):
         again.predict(rows.to_numpy())
     with pytest.raises(ValueError, match="column `b` is missing"):
         again.predict(rows[["a", "c"]])
