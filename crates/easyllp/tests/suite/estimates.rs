@@ -219,7 +219,7 @@ fn bootstrap_intervals_cover_the_population() {
     }
 }
 
-/// Intervals for the very rows at hand cover the metrics of those rows: eight shares, four standard errors of 0.007 to either side.
+/// Intervals for these rows cover the metrics of those rows: eight shares, four standard errors of 0.007 to either side.
 /// Passes on 20 of the seeds 0 to 19; over all of these, each of the eight is between 0.948 and 0.951.
 #[test]
 fn narrower_intervals_cover_the_rows_at_hand() {
