@@ -39,8 +39,19 @@ pub struct Claim {
     pub rule: &'static str,
     /// The verdict.
     pub verdict: Verdict,
+    /// The number that the verdict rests on, with its name.
+    pub number: String,
     /// The evidence, in one sentence.
     pub evidence: String,
+    /// The name of the experiment whose figures show it, if it was run.
+    pub experiment: Option<String>,
+}
+
+/// What results say about a claim.
+struct Found {
+    verdict: Verdict,
+    number: String,
+    evidence: String,
 }
 
 /// Results by experiment.
@@ -59,13 +70,25 @@ pub fn claims(results: &Results) -> Vec<Claim> {
     ]
 }
 
-fn claim(text: &'static str, rule: &'static str, found: Option<(Verdict, String)>) -> Claim {
-    let nothing = || (Verdict::Open, "nothing was run that could tell".into());
-    let (verdict, evidence) = found.unwrap_or_else(nothing);
-    Claim { text, rule, verdict, evidence }
+fn claim(text: &'static str, rule: &'static str, experiment: Option<String>, found: Option<Found>) -> Claim {
+    let nothing = || Found {
+        verdict: Verdict::Open,
+        number: String::new(),
+        evidence: "no experiment with these methods was run".into(),
+    };
+    let Found { verdict, number, evidence } = found.unwrap_or_else(nothing);
+    Claim { text, rule, verdict, number, evidence, experiment }
 }
 
-/// The points of the first experiment of a kind, if there is one.
+/// The name of the first experiment of a kind that has results.
+fn name_of(results: &Results, is_it: impl Fn(&Kind) -> bool) -> Option<String> {
+    let mut with_results = results.iter().filter(|(_, points)| !points.is_empty());
+    with_results
+        .find(|(experiment, _)| is_it(&experiment.kind))
+        .map(|(experiment, _)| experiment.name.clone())
+}
+
+/// The points of the first experiment of a kind, if it has any.
 fn of_kind<'a>(results: &'a Results, is_it: impl Fn(&Kind) -> bool) -> Option<&'a [Point]> {
     results
         .iter()

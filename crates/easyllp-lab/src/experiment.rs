@@ -63,28 +63,28 @@ pub struct Experiment {
     pub kind: Kind,
 }
 
-/// The paper's experiments, and their quick versions on embedded data.
+/// The paper's experiments in the order of its figures, then its theorems; and their quick versions on embedded data.
 const EMBEDDED: [(&str, &str); 20] = [
     ("variance", include_str!("../experiments/variance.toml")),
-    ("sgd", include_str!("../experiments/sgd.toml")),
-    ("erm", include_str!("../experiments/erm.toml")),
     ("mnist-linear", include_str!("../experiments/mnist-linear.toml")),
     ("mnist-cnn", include_str!("../experiments/mnist-cnn.toml")),
     ("mnist-cnn-classes", include_str!("../experiments/mnist-cnn-classes.toml")),
     ("cifar-linear", include_str!("../experiments/cifar-linear.toml")),
     ("cifar-cnn", include_str!("../experiments/cifar-cnn.toml")),
-    ("cifar-classes", include_str!("../experiments/cifar-classes.toml")),
     ("ctr-linear", include_str!("../experiments/ctr-linear.toml")),
     ("ctr-network", include_str!("../experiments/ctr-network.toml")),
     ("tracking", include_str!("../experiments/tracking.toml")),
+    ("cifar-classes", include_str!("../experiments/cifar-classes.toml")),
+    ("sgd", include_str!("../experiments/sgd.toml")),
+    ("erm", include_str!("../experiments/erm.toml")),
     ("quick-variance", include_str!("../experiments/quick-variance.toml")),
-    ("quick-sgd", include_str!("../experiments/quick-sgd.toml")),
-    ("quick-erm", include_str!("../experiments/quick-erm.toml")),
     ("quick-linear", include_str!("../experiments/quick-linear.toml")),
     ("quick-cnn", include_str!("../experiments/quick-cnn.toml")),
     ("quick-ctr-linear", include_str!("../experiments/quick-ctr-linear.toml")),
     ("quick-ctr", include_str!("../experiments/quick-ctr.toml")),
     ("quick-tracking", include_str!("../experiments/quick-tracking.toml")),
+    ("quick-sgd", include_str!("../experiments/quick-sgd.toml")),
+    ("quick-erm", include_str!("../experiments/quick-erm.toml")),
 ];
 
 /// The names of the built-in experiments: the paper's, or the quick ones.

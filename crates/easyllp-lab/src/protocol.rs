@@ -1,9 +1,70 @@
 //! REPORT: how an experiment was made, in sentences below its title.
 
 use crate::experiment::method::MethodName;
-use crate::experiment::{Accuracy, Kind, POPULATION, Tracking, Variance};
+use crate::experiment::{Accuracy, Experiment, Kind, POPULATION, Tracking, Variance};
 
-/// What one must know to read the figures.
+/// The paper's caption of the figure that an experiment repeats; none for experiments on its theorems and for a user's own.
+pub(crate) fn caption(experiment: &Experiment) -> Option<&'static str> {
+    if !experiment.comes_along(false) && !experiment.comes_along(true) {
+        return None;
+    }
+    match &experiment.kind {
+        Kind::Variance(_) => Some(
+            "Comparison of the variance of LLP estimates using either surrogate labels or derandomization, and either averaging over \
+             the bag or using a single estimate per bag.",
+        ),
+        Kind::Accuracy(accuracy) if accuracy.each_class => Some(
+            "Performance of various methods trained with label proportion using CIFAR-10 on specific classes.",
+        ),
+        Kind::Accuracy(_) => Some("Performance of various methods trained with label proportion."),
+        Kind::Tracking(_) => Some(
+            "Depicts the true training loss (measured using instance-level access to the training data) compared to the loss \
+             estimates computed from bags.",
+        ),
+        Kind::Sgd(_) | Kind::Erm(_) => None,
+    }
+}
+
+/// What the figures show, in three sentences.
+pub(crate) fn about(kind: &Kind) -> String {
+    const MEASURED: &str =
+        "Dots are measured, with two standard errors to either side; dashed curves are theory.";
+    match kind {
+        Kind::Accuracy(accuracy) => {
+            let rounds = if accuracy.held_out > 0.0 {
+                "There is one figure for the best round by test labels, which is the paper's protocol, and one for the round that \
+                 validation bags choose."
+            } else {
+                "The accuracy is that of the best round by test labels, which is the paper's protocol."
+            };
+            format!(
+                "Test accuracy of model `{}` on {} against the bag size, one line per method. {rounds} Bands are one standard deviation \
+                 over replicas.",
+                accuracy.model,
+                accuracy.dataset.title()
+            )
+        }
+        Kind::Variance(_) => format!(
+            "Variance of estimates of a mean, against the bag size and against the share of positives. {MEASURED} The centred form, the \
+             default of easyllp, does not use the prior."
+        ),
+        Kind::Tracking(tracking) => format!(
+            "Training loss by round: the true loss from row labels, and the loss estimated from bags of {} rows. The model is trained \
+             with EasyLLP on bags that are regrouped in every round. Bands are one standard deviation over replicas.",
+            tracking.bag_size
+        ),
+        Kind::Sgd(_) => format!(
+            "Excess risk of the last iterate of one pass of SGD, against the number of bags and their size. {MEASURED} Lines without dots \
+             have the slopes of the paper's theorem."
+        ),
+        Kind::Erm(_) => format!(
+            "Excess risk of the empirical risk minimiser, against the number of bags and their size, with the known and with the pooled \
+             prior. {MEASURED} The last figure adds the paper's bounds."
+        ),
+    }
+}
+
+/// The full protocol: everything that is needed to repeat the experiment.
 pub(crate) fn protocol(kind: &Kind) -> String {
     match kind {
         Kind::Accuracy(accuracy) => of_accuracy(accuracy),
@@ -114,7 +175,18 @@ fn of_tracking(tracking: &Tracking) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Experiment, names};
+    use crate::experiment::names;
+
+    #[test]
+    fn every_experiment_is_described_in_three_sentences() {
+        for name in names(false).chain(names(true)) {
+            let experiment = Experiment::named(name).unwrap().unwrap();
+            let text = about(&experiment.kind);
+            assert_eq!(text.matches(". ").count() + 1, 3, "{name}: {text}");
+            let is_theorem = matches!(experiment.kind, Kind::Sgd(_) | Kind::Erm(_));
+            assert_eq!(caption(&experiment).is_none(), is_theorem, "{name}");
+        }
+    }
 
     #[test]
     fn every_experiment_says_how_it_was_made() {

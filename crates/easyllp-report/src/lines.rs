@@ -60,6 +60,10 @@ pub enum Style {
 /// A line with more points than this has no dots, which would hide it.
 const MARKED: usize = 48;
 
+/// Methods in the order of their colours: a method has the same colour in every figure. The gallery's figures use the same
+/// list (`python/examples/_figure.py`).
+const METHODS: [&str; 5] = ["event", "easyllp", "mean-map", "label-generation", "naive"];
+
 /// The number of colours, which are distinguishable with colour blindness; then they repeat.
 const N_COLOURS: usize = 8;
 
@@ -111,15 +115,18 @@ impl LineChart {
         self.lines[place].style == Style::Theory && place > 0 && self.lines[place - 1].style == Style::Dots
     }
 
-    /// The CSS class of each line: its colour, and whether it is dashed.
+    /// The CSS class of each line: its colour, and whether it is dashed. Lines other than methods are numbered.
     fn classes(&self) -> Vec<String> {
-        let mut next = 0;
+        let (mut next, mut colour) = (0, 0);
         (0..self.lines.len())
             .map(|place| {
-                if !self.explains(place) {
+                let is_it = |method: &&str| self.lines[place].name.split(' ').next() == Some(method);
+                if let Some(method) = METHODS.iter().position(|method| is_it(&method)) {
+                    colour = method;
+                } else if !self.explains(place) {
+                    colour = next % N_COLOURS;
                     next += 1;
                 }
-                let colour = (next - 1) % N_COLOURS;
                 let dashed = if self.lines[place].style == Style::Theory { " theory" } else { "" };
                 format!("series c{colour}{dashed}")
             })
@@ -220,6 +227,17 @@ mod tests {
         for drawing in [chart.figure(), chart.svg()] {
             assert!(drawing.contains("a &lt; b") && !drawing.contains("NaN"), "{drawing}");
         }
+    }
+
+    #[test]
+    fn a_method_has_the_same_colour_in_every_figure() {
+        let line = |name: &str| Line { name: name.into(), style: Style::Band, points: vec![(1.0, 2.0, 0.0)] };
+        let colour = |names: &[&str]| {
+            chart(names.iter().copied().map(line).collect()).classes().pop().expect("a line")
+        };
+        assert_eq!(colour(&["event (row labels)", "easyllp", "mean-map", "label-generation"]), "series c3");
+        assert_eq!(colour(&["label-generation"]), "series c3");
+        assert_eq!(colour(&["soft", "surrogate"]), "series c1");
     }
 
     #[test]

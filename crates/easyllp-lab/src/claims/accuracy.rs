@@ -1,6 +1,6 @@
 //! Claims about accuracies: which method is better.
 
-use super::{Claim, Results, Verdict, claim};
+use super::{Claim, Found, Results, Verdict, claim, name_of};
 use crate::experiment::{Kind, MEASURES};
 use crate::point::{Summary, lines};
 use std::fmt::Write;
@@ -77,17 +77,19 @@ pub(super) fn mean_map_is_close(results: &Results) -> Claim {
         differences.iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs())).map(|(most, place)| {
             let mean = differences.iter().map(|(difference, _)| difference.abs()).sum::<f64>()
                 / differences.len() as f64;
-            (
-                Verdict::of(mean <= 0.01),
-                format!(
+            Found {
+                verdict: Verdict::of(mean <= 0.01),
+                number: format!("mean difference {mean:.4}"),
+                evidence: format!(
                     "accuracies differ by {mean:.4} in the mean over {} places, most ({most:+.4}) at {place}",
                     differences.len()
                 ),
-            )
+            }
         });
     claim(
         "For linear models EasyLLP performs very similarly to MeanMap.",
         "mean absolute difference of accuracies at most 0.01, in the best round by test labels",
+        linear(results),
         found,
     )
 }
@@ -104,14 +106,25 @@ pub(super) fn label_generation_is_below(results: &Results) -> Claim {
     let rivals = [("EasyLLP", against("easyllp")), ("MeanMap", against("mean-map"))];
     let is_tried = rivals.iter().all(|(_, places)| !places.is_empty());
     let found = is_tried.then(|| {
-        let holds = rivals.iter().flat_map(|(_, places)| places).all(|(below, _)| *below);
-        (Verdict::of(holds), rivals.map(|(name, places)| below(name, &places)).join("; "))
+        let places = || rivals.iter().flat_map(|(_, places)| places);
+        let n_below = places().filter(|(below, _)| *below).count();
+        Found {
+            verdict: Verdict::of(n_below == places().count()),
+            number: format!("below in {n_below} of {} comparisons", places().count()),
+            evidence: rivals.map(|(name, places)| below(name, &places)).join("; "),
+        }
     });
     claim(
         "Label generation consistently underperforms MeanMap and EasyLLP (linear models).",
         "below both in the mean at every size, in the best round by test labels",
+        linear(results),
         found,
     )
+}
+
+/// The first experiment on linear models.
+fn linear(results: &Results) -> Option<String> {
+    name_of(results, |kind| matches!(kind, Kind::Accuracy(accuracy) if accuracy.model == "linear"))
 }
 
 /// The number of places where something is below a rival, and the places where it is not.
@@ -189,12 +202,17 @@ pub(super) fn networks_are_ahead(results: &Results) -> Claim {
                 by_dataset(&chosen)
             );
         }
-        (Verdict::of(gains.iter().all(|gain| gain.is_ahead) && mean > 0.0), evidence)
+        Found {
+            verdict: Verdict::of(gains.iter().all(|gain| gain.is_ahead) && mean > 0.0),
+            number: format!("mean gain {mean:+.4}"),
+            evidence,
+        }
     });
     claim(
         "The main advantage is seen with neural networks: under EasyLLP they are ahead of linear models.",
         "not behind by more than two standard errors at any size that both were tried at, and ahead in the mean, in the best round by test labels; \
          where one of them has a single replica, ahead",
+        name_of(results, |kind| matches!(kind, Kind::Accuracy(accuracy) if accuracy.model != "linear")),
         found,
     )
 }

@@ -1,7 +1,7 @@
 //! Claims about the growth of variances and excess risks: slopes in log-log scale, and closed
 //! forms.
 
-use super::{Claim, Results, Verdict, claim, of_kind};
+use super::{Claim, Found, Results, Verdict, claim, name_of, of_kind};
 use crate::experiment::Kind;
 use crate::point::{Point, Summary, lines};
 
@@ -84,9 +84,10 @@ pub(super) fn variances_grow_as_they_should(results: &Results) -> Claim {
             soft.is_near(1.0, REACH),
             Verdict::of(furthest <= most),
         ]);
-        Some((
+        Some(Found {
             verdict,
-            format!(
+            number: format!("k^{:.2} and k^{:.2}", surrogate.power, soft.power),
+            evidence: format!(
                 "variance grows like k^{:.2} with one surrogate label and like k^{:.2} derandomised (centred: k^{:.2}); of {} points the \
                  furthest from its closed form is {furthest:.1} standard errors away, where {most:.1} are allowed{}",
                 surrogate.power,
@@ -95,12 +96,13 @@ pub(super) fn variances_grow_as_they_should(results: &Results) -> Claim {
                 deviations.len(),
                 doubt(verdict)
             ),
-        ))
+        })
     });
     claim(
         "The variance grows like k² with surrogate labels, and like k without.",
         "slopes within 0.15 of 2 and of 1, from the middle size on; and no point is further from its closed form than chance brings one of as \
          many in a hundredth of all cases. Open if a slope's own error is above half of 0.15",
+        name_of(results, |kind| matches!(kind, Kind::Variance(_))),
         found,
     )
 }
@@ -141,9 +143,10 @@ pub(super) fn one_pass_has_its_slopes(results: &Results) -> Claim {
             soft_by_size.is_near(0.5, REACH),
             drawn_by_size.is_near(1.0, REACH),
         ]);
-        Some((
+        Some(Found {
             verdict,
-            format!(
+            number: format!("k^{:.2} and k^{:.2}", soft_by_size.power, drawn_by_size.power),
+            evidence: format!(
                 "the last iterate's excess risk goes like n^{:.2} and k^{:.2} with soft labels, and like n^{:.2} and k^{:.2} with surrogate \
                  labels{}",
                 soft_by_bags.power,
@@ -152,12 +155,13 @@ pub(super) fn one_pass_has_its_slopes(results: &Results) -> Claim {
                 drawn_by_size.power,
                 doubt(verdict)
             ),
-        ))
+        })
     });
     claim(
         "One pass of SGD over n bags has an excess risk of the order of √(k/n) with soft labels, and of k/√n with surrogate labels.",
         "slopes within 0.15 of −½ in n with both, from the middle number of bags on, and of ½ and 1 in k, from the middle size on. Open if a \
          slope's own error is above half of that",
+        name_of(results, |kind| matches!(kind, Kind::Sgd(_))),
         found,
     )
 }
@@ -175,9 +179,10 @@ pub(super) fn minimisers_pay_a_factor(results: &Results) -> Claim {
             Verdict::NotHeld => "not held",
             Verdict::Open => "too few samples to tell",
         };
-        Some((
-            known.is_near(1.0, REACH),
-            format!(
+        Some(Found {
+            verdict: known.is_near(1.0, REACH),
+            number: format!("k^{:.2}", known.power),
+            evidence: format!(
                 "{} with the true p: with a fixed number of rows, excess risk grows like k^{:.2} (up to k² is within the theorem, whose \
                  last term is then 4k times that for labels, not √k times); {} with p pooled from the bags, as the paper recommends (the \
                  centred form): k^{:.2}. With the true p the intercept has the error of whole bags, which the pooled p shares and so cancels \
@@ -190,12 +195,13 @@ pub(super) fn minimisers_pay_a_factor(results: &Results) -> Claim {
                 pooled_by_bags.power,
                 distance_to_bound(points),
             ),
-        ))
+        })
     });
     claim(
         "Empirical risk minimisation from bags is worse than from as many labels by a factor of k in excess risk (√k in the deviation).",
         "slope within 0.2 of 1 in k at a fixed number of rows, from the middle size on, for known p as in the theorem; the result with pooled p \
          is reported, too. Open if the slope's own error is above half of 0.2",
+        name_of(results, |kind| matches!(kind, Kind::Erm(_))),
         found,
     )
 }

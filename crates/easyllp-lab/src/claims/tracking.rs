@@ -1,6 +1,6 @@
 //! The claim that the loss estimated from bags tracks the true loss.
 
-use super::{Claim, Results, Verdict, claim, of_kind};
+use super::{Claim, Found, Results, Verdict, claim, name_of, of_kind};
 use crate::experiment::Kind;
 use crate::point::{Point, Summary};
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ pub(super) fn the_estimate_tracks(results: &Results) -> Claim {
         "after five rounds the mean difference over all rounds of all runs, each of which has bags of its own, is within 3 standard errors of \
          none, the absolute difference is at most a quarter of the range of the true loss in the mean, and runs differ more in the \
          estimate than in the true loss",
-        of_kind(results, |kind| matches!(kind, Kind::Tracking(_))).and_then(judged),
+        name_of(results, |kind| matches!(kind, Kind::Tracking(_))),
+        of_kind(results, |kind| matches!(kind, Kind::Tracking(_))).and_then(found_in),
     )
 }
 
@@ -52,12 +53,13 @@ fn runs(points: &[Point]) -> Vec<Vec<Round>> {
     found.values().map(|rounds| rounds.iter().filter_map(round).collect()).collect()
 }
 
-fn judged(points: &[Point]) -> Option<(Verdict, String)> {
+fn found_in(points: &[Point]) -> Option<Found> {
     let runs = runs(points);
     let n_rounds = runs.iter().map(Vec::len).max()?;
     let distances: Vec<f64> = runs.iter().filter_map(|run| distance(run)).collect();
     if distances.len() < 2 {
-        return Some((Verdict::Open, "by a single run it cannot be told".into()));
+        let evidence = "a single run is not enough: run two or more replicas".into();
+        return Some(Found { verdict: Verdict::Open, number: String::new(), evidence });
     }
     let distance = Summary::of(&distances)?.mean;
     // The bags of a round are dealt for its estimate alone: whatever the models are, rounds are off independently of each other. So chance is
@@ -68,9 +70,10 @@ fn judged(points: &[Point]) -> Option<(Verdict, String)> {
     let of_estimate = spread(&runs, |round| round.estimate)?;
     let of_mean = distance_of_mean(&runs)?;
     let is_right = off.mean.abs() <= ERRORS * off.standard_error();
-    Some((
-        Verdict::of(is_right && distance <= CLOSE && of_estimate > of_truth),
-        format!(
+    Some(Found {
+        verdict: Verdict::of(is_right && distance <= CLOSE && of_estimate > of_truth),
+        number: format!("difference {distance:.2} of the range"),
+        evidence: format!(
             "over {} runs of {n_rounds} rounds the estimate is {:+.4} off in the mean ({:.1} standard errors), and by {distance:.2} of the range of \
              the true loss in absolute value ({of_mean:.2} in the mean of these runs; the paper shows the mean of 30); runs differ by {of_truth:.4} \
              in the true loss and by {of_estimate:.4} in the estimate",
@@ -78,7 +81,7 @@ fn judged(points: &[Point]) -> Option<(Verdict, String)> {
             off.mean,
             off.mean.abs() / off.standard_error(),
         ),
-    ))
+    })
 }
 
 fn settled(run: &[Round]) -> impl Iterator<Item = &Round> {
