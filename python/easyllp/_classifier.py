@@ -286,12 +286,12 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or table of shape (n_rows, n_features)
         counts : mapping or table
-            How many rows of each bag are positive, by bag id: class 1, and all others are class 0. Or how many are in each class, a
-            column each, by whose names classes are called. A pandas Series or DataFrame has the ids as its index; a table without such
-            an index (Polars, PyArrow, what `pandas.read_csv` gives) has them in the columns that are called as those of `bags` are, or
-            else in its first ones.
+            The number of positive rows of each bag, by bag id: these are class 1, all others class 0. Or the number of rows in each class, one
+            column per class; the column names are the class names. A pandas Series or DataFrame has the ids as its index. A table without such
+            an index (Polars, PyArrow, the result of `pandas.read_csv`) has them in the columns with the names of the columns of `bags`, or
+            else in its first columns.
         bags : array-like of shape (n_rows,) or (n_rows, n_keys)
-            An id a row; those of several keys are tuples.
+            The bag id of each row; ids of several keys are tuples.
         noise : (str, float or array-like), optional
             Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one per bag by its id
             or in the order of `counts`.

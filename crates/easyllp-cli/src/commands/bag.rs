@@ -38,15 +38,15 @@ pub(crate) struct BagArgs {
     #[arg(long, value_name = "COLUMN")]
     label: String,
 
-    /// Values of the label that are positive. Not needed if labels are 0 and 1, or if every value is a class
+    /// Positive values of the label. Not needed if labels are 0 and 1, or if every value is a class
     #[arg(long, value_name = "VALUE", value_delimiter = ',')]
     positive: Vec<String>,
 
-    /// Make random bags of K rows, or of a number drawn from a range such as 8-128
+    /// Make random bags of K rows, or of sizes drawn from a range such as 8-128
     #[arg(long, value_name = "K", conflicts_with = "by", required_unless_present = "by", value_parser = parse_sizes)]
     size: Option<bagging::Sizes>,
 
-    /// Make bags of the rows that agree in these columns, which become the keys of the reports
+    /// Group rows by these columns, which become the keys of the reports
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     by: Vec<String>,
 

@@ -47,11 +47,11 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "COLUMN")]
     label: Option<String>,
 
-    /// Values of the label that are positive, if they are not the names of classes
+    /// Positive values of the label, if they are not the names of classes
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 
-    /// Another model file: estimate the differences between both models on the same bags
+    /// Another model file: estimate the metric differences between both models on the same bags
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     json: bool,
 
-    /// Draw the bags N times for intervals (bootstrap), from 100 to 1,000,000. [default: standard errors]
+    /// Compute intervals from N bootstrap draws of the bags, 100 to 1,000,000. [default: from standard errors]
     #[arg(long, value_name = "N", value_parser = parse_draws)]
     bootstrap: Option<usize>,
 
@@ -75,7 +75,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     force: bool,
 
-    /// Refuse rows with values that the model was not trained on: unseen, missing or out of range
+    /// Reject rows with values unlike the training rows: unseen, missing or out of range
     #[arg(long)]
     strict: bool,
 

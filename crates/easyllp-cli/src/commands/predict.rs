@@ -34,7 +34,7 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     rows: Vec<String>,
 
-    /// What separates the fields of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
+    /// Delimiter of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
     /// header]
     #[arg(long, value_name = "NAME")]
     delimiter: Option<Delimiter>,
@@ -43,7 +43,7 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     keep: Vec<String>,
 
-    /// Refuse rows with values that the model was not trained on: unseen, missing or out of range. Nothing is written
+    /// Reject rows with values unlike the training rows: unseen, missing or out of range. Nothing is written
     #[arg(long)]
     strict: bool,
 

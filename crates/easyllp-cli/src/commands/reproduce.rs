@@ -34,7 +34,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     quick: bool,
 
-    /// Repeat each training N times, instead of what the experiment says; variance, sgd and erm have samples instead
+    /// Number of replicas of each training run, overriding the experiment. Ignored by variance, sgd and erm
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicas: Option<u32>,
 
@@ -42,7 +42,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     rebag: bool,
 
-    /// Time for all experiments, such as 90s, 30m or 2h. Within one the widest bands come first. Cells that have begun run to
+    /// Time for all experiments, such as 90s, 30m or 2h. Cells of the widest bands run first. Started cells run to
     /// their end
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,

@@ -41,7 +41,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["reports", "key", "count", "class"])]
     label: Option<String>,
 
-    /// Values of the label that are positive
+    /// Positive values of the label
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 

@@ -77,7 +77,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
-    /// Choose by metrics from bags that do not look random, with a warning
+    /// Use metrics from bags that do not look random, with a warning
     #[arg(long)]
     force: bool,
 
