@@ -57,7 +57,7 @@ def soft_targets(
     if shares is not None and bag_weights != "equal":
         raise ValueError("bag_weights cannot be combined with prior")
     if bag_weights == "noise":
-        raise ValueError("bag_weights="noise" requires counts with noise: see LLPClassifier.fit_bags")
+        raise ValueError("bag_weights='noise' requires counts with noise: see LLPClassifier.fit_bags")
     targets = _easyllp.soft_targets(of.of_row, counts_of(of), None, shares, bag_weights)
     if targets.shape[1] == 1 and of.counts.ndim == 2:
         return np.concatenate([1 - targets, targets], axis=1)

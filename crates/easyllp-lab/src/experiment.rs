@@ -1,11 +1,11 @@
 //! The experiments: each is described by a file and consists of [cells](crate::Cell).
 
 mod accuracy;
+mod diverged;
 mod erm;
 mod held_out;
 pub(crate) mod method;
 mod population;
-mod ran_away;
 mod sgd;
 mod tracking;
 mod variance;

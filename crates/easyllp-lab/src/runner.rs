@@ -104,7 +104,7 @@ pub fn run(
     watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
 ) -> Result<Outcome, Box<Failure>> {
     let found = in_journal(cells, journal);
-    let course = Course {
+    let running = Running {
         cells,
         journal,
         started: Instant::now(),
@@ -122,14 +122,14 @@ pub fn run(
         }),
     };
     // With a budget it may be the turn of wide cells again after others.
-    while course.next(&course.state()).is_some() {
-        while let Some(cell) = course.take(true) {
-            course.work_on(cell);
+    while running.next(&running.state()).is_some() {
+        while let Some(cell) = running.take(true) {
+            running.work_on(cell);
         }
-        course.side_by_side();
+        running.side_by_side();
     }
     let State { found, new, failed: n_failed, error, .. } =
-        course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        running.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let outcome = Outcome::of(found, new);
     let Some(mut error) = error else { return Ok(outcome) };
     if let Error::Cells { failed, .. } = &mut error {
@@ -138,7 +138,7 @@ pub fn run(
     Err(Box::new(Failure { outcome, error }))
 }
 
-struct Course<'a> {
+struct Running<'a> {
     cells: &'a [Cell<'a>],
     journal: &'a Journal,
     started: Instant,
@@ -161,7 +161,7 @@ struct State {
     error: Option<Error>,
 }
 
-impl Course<'_> {
+impl Running<'_> {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

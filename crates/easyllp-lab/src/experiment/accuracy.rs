@@ -84,7 +84,7 @@ fn usual_batch() -> usize {
 /// The panel of the mean over all classes against the rest.
 pub(crate) const ALL: &str = "one vs all";
 
-/// Measures, in the order of [`Course::figures`].
+/// Measures, in the order of [`EpochLog::measures`].
 pub(crate) const MEASURES: [&str; 3] = ["best round", "last round", "chosen round"];
 
 impl Accuracy {
@@ -276,13 +276,13 @@ impl Setting<'_> {
 
 /// A training run, epoch by epoch.
 #[derive(Debug, Clone, Default)]
-struct Course {
+struct EpochLog {
     accuracies: Vec<f64>,
     /// The metric on validation bags; none without them.
     briers: Vec<f64>,
 }
 
-impl Course {
+impl EpochLog {
     /// Records an epoch: scores of the test rows and of the validation rows. Returns the validation
     /// metric, if there is one.
     fn see(
@@ -298,7 +298,7 @@ impl Course {
         Ok(brier)
     }
 
-    fn figures(&self) -> [Option<f64>; 3] {
+    fn measures(&self) -> [Option<f64>; 3] {
         let best = self.accuracies.iter().copied().reduce(f64::max);
         // The first of equals.
         let chosen = (0..self.briers.len())
@@ -317,7 +317,7 @@ impl Course {
                 value: value?,
             })
         };
-        MEASURES.into_iter().zip(self.figures()).filter_map(point).collect()
+        MEASURES.into_iter().zip(self.measures()).filter_map(point).collect()
     }
 }
 
@@ -348,9 +348,9 @@ mod tests {
 
     #[test]
     fn the_chosen_round_is_the_first_of_the_best() {
-        let course = Course { accuracies: vec![0.6, 0.9, 0.8, 0.7], briers: vec![0.3, 0.2, 0.1, 0.1] };
-        assert_eq!(course.figures(), [Some(0.9), Some(0.7), Some(0.8)]);
-        let unjudged = Course { briers: Vec::new(), ..course };
+        let log = EpochLog { accuracies: vec![0.6, 0.9, 0.8, 0.7], briers: vec![0.3, 0.2, 0.1, 0.1] };
+        assert_eq!(log.measures(), [Some(0.9), Some(0.7), Some(0.8)]);
+        let unjudged = EpochLog { briers: Vec::new(), ..log };
         assert_eq!(unjudged.points("t", MethodName::EASYLLP, 4, 2).len(), 2);
     }
 
@@ -362,9 +362,9 @@ mod tests {
                  methods = [\"easyllp\"]\nbag-sizes = [2]\nreplicas = 1\nepochs = 1\n{more}"
             )
         };
-        let course = Course { accuracies: vec![0.5], briers: Vec::new() };
+        let log = EpochLog { accuracies: vec![0.5], briers: Vec::new() };
         let tasks = ["even vs odd", "0 vs rest", "1 vs rest"];
-        let points = tasks.map(|task| course.points(task, MethodName::EASYLLP, 2, 1)).concat();
+        let points = tasks.map(|task| log.points(task, MethodName::EASYLLP, 2, 1)).concat();
         let usual: Accuracy = toml::from_str(&text("")).unwrap();
         assert_eq!(usual.pictures(&points), ["even vs odd", "one vs all"]);
         assert!(usual.shows("one vs all", "1 vs rest") && !usual.shows("one vs all", "even vs odd"));
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_training_that_runs_away_at_once_finds_nothing_and_is_no_error() {
+    fn a_run_that_diverges_at_once_has_no_result_and_is_no_error() {
         let mut digits = digits();
         // Pixels as bright as numbers go: no gradient of them is finite.
         let too_bright = Array2::from_elem((digits.train.n_rows(), digits.train.n_dense()), f32::MAX);

@@ -4,7 +4,7 @@ use easyllp::{Error, Result};
 
 /// A training run that diverged keeps its earlier epochs; if there are none, its cell has no
 /// result.
-pub(super) fn as_far_as_it_went<T>(fitted: Result<T>) -> Result<()> {
+pub(super) fn until_divergence<T>(fitted: Result<T>) -> Result<()> {
     match fitted {
         // Scores may be too large for their numbers before weights are.
         Ok(_) | Err(Error::Diverged { .. } | Error::ScoreNotFinite { .. } | Error::Interrupted) => Ok(()),
@@ -19,7 +19,7 @@ mod tests {
     #[test]
     fn other_errors_stay_errors() {
         let diverged = Error::Diverged { epoch: 2, batch: 1, loss: f64::NAN };
-        assert!(as_far_as_it_went::<()>(Err(diverged)).is_ok());
-        assert!(as_far_as_it_went::<()>(Err(Error::NoRows)).is_err());
+        assert!(until_divergence::<()>(Err(diverged)).is_ok());
+        assert!(until_divergence::<()>(Err(Error::NoRows)).is_err());
     }
 }

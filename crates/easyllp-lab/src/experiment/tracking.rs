@@ -5,7 +5,7 @@ use super::method::MethodName;
 use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task};
 use crate::error::Result;
-use crate::experiment::ran_away::as_far_as_it_went;
+use crate::experiment::diverged::until_divergence;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::bagging::{self, Sizes};
@@ -128,7 +128,7 @@ impl Tracking {
         session.set_seed(seed);
         session.set_early_stopping(judge);
         session.set_watch(&mut watch);
-        as_far_as_it_went(session.run(&MethodName::EASYLLP.with(&[("rebag", self.bag_size)])?))?;
+        until_divergence(session.run(&MethodName::EASYLLP.with(&[("rebag", self.bag_size)])?))?;
         drop(session);
         Ok((!is_over).then_some(points))
     }

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_numbers_run_away() {
+    fn reports_divergence() {
         for domain in [Domain::Whole, Domain::Ball(1.0)] {
             let mut descent = Descent::new(&Sgd { domain, ..Sgd::default() }, vec![0.0; 2], 1.0);
             descent.begin_step();

@@ -1,9 +1,9 @@
 //! Linear models of all tasks of a replica, for methods with a loss of whole bags: their bags are
 //! the same, so they are columns of one matrix, too.
 
-use super::{Course, MethodName, Setting, told};
+use super::{EpochLog, MethodName, Setting, told};
 use crate::error::Result;
-use crate::experiment::ran_away::as_far_as_it_went;
+use crate::experiment::diverged::until_divergence;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::SideBySide;
@@ -59,29 +59,27 @@ impl<'d> ByBag<'d> {
         let loss = LossName::Logistic.training()?;
         let objectives: Vec<_> = dealt.iter().filter_map(|(bags, _)| method.objective(bags)).collect();
         let rows_held_out = dealt[0].1.as_ref().map(|held_out| data.train.select(&held_out.rows));
-        let mut courses = vec![Course::default(); tasks.len()];
-        let mut figure = |model: &LinearModel| {
+        let mut logs = vec![EpochLog::default(); tasks.len()];
+        let mut metric = |model: &LinearModel| {
             let of_test = model.scores(&data.test)?;
             let of_bags = rows_held_out.as_ref().map(|rows| model.scores(rows)).transpose()?;
-            for (place, ((task, (_, held_out)), course)) in
-                tasks.iter().zip(&dealt).zip(&mut courses).enumerate()
-            {
+            for (place, ((task, (_, held_out)), log)) in tasks.iter().zip(&dealt).zip(&mut logs).enumerate() {
                 let column = s![.., place..=place];
                 let judged = held_out.as_ref().zip(of_bags.as_ref());
                 let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(column)));
-                course.see(task, of_test.slice(column), judged, loss.link())?;
+                log.see(task, of_test.slice(column), judged, loss.link())?;
             }
             // Every round counts; none is gone back to.
             Ok(0.0)
         };
-        let judge = EarlyStopping { metric: &mut figure, patience: setting.accuracy.epochs, smoothing: 1 };
+        let judge = EarlyStopping { metric: &mut metric, patience: setting.accuracy.epochs, smoothing: 1 };
         let mut is_over = false;
         let mut watch = told(tell, tasks.len(), &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {size} rows", method.as_str()));
         let mut model = self.start()?;
         let mut objective = SideBySide::new(objectives)?;
         let trainer = setting.trainer(setting.accuracy.epochs, seed);
-        as_far_as_it_went(trainer.fit_watched(
+        until_divergence(trainer.fit_watched(
             &mut model,
             &data.train,
             Aim::Bags(&mut objective),
@@ -89,10 +87,8 @@ impl<'d> ByBag<'d> {
             Some(judge),
         ))?;
         drop(watch);
-        let points = tasks
-            .iter()
-            .zip(&courses)
-            .flat_map(|(task, course)| course.points(&task.name, *method, *size, *replica));
+        let points =
+            tasks.iter().zip(&logs).flat_map(|(task, log)| log.points(&task.name, *method, *size, *replica));
         Ok((!is_over).then(|| points.collect()))
     }
 
