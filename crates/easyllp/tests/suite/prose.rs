@@ -22,7 +22,7 @@ fn files() -> Vec<PathBuf> {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            let skipped = ["target", "results", "prose.txt", "prose.rs"].contains(&name)
+            let skipped = ["target", "results", "generated", "prose.txt", "prose.rs"].contains(&name)
                 || (name.starts_with('.') && name != ".github")
                 || path.join("pyvenv.cfg").exists();
             let kind = path.extension().map_or(name, |extension| extension.to_str().unwrap());
