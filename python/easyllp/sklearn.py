@@ -268,7 +268,7 @@ def _try_negative_weights(estimator: Any) -> None:
         return
     warnings.warn(
         f"{_name(estimator)} with these settings does not learn the small problem that tests negative weights, "
-        "so it is not known "
+        "so it is unknown "
         "whether it supports them; probe=False silences this",
         stacklevel=3,
     )

@@ -110,9 +110,9 @@ def test_bags_of_one_are_supervision(estimator):
         (RandomForestClassifier(n_estimators=5), "does not take negative weights"),
         (GradientBoostingClassifier(n_estimators=5), "negative weights"),
         (RidgeClassifier(), "negative weights"),
-        (LogisticRegression(solver="liblinear"), "gets them wrong"),
-        (LinearSVC(), "gets them wrong"),
-        (SVC(), "gets them wrong"),
+        (LogisticRegression(solver="liblinear"), "handles them wrongly"),
+        (LinearSVC(), "handles them wrongly"),
+        (SVC(), "handles them wrongly"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
@@ -136,7 +136,7 @@ def test_estimators_without_weights_are_refused(estimator):
 
 def test_what_cannot_be_told_is_a_warning():
     X, _, bags, y = tables(n_rows=400)
-    with pytest.warns(UserWarning, match="it is not known whether it is right"):
+    with pytest.warns(UserWarning, match="it is unknown whether it supports"):
         EasyLLPWrapper(DummyClassifier()).fit(X, y, bags=bags)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -201,7 +201,7 @@ def test_what_is_wrong_is_said():
         ProportionMatchingLoss()(scores, bags, torch.tensor([1]))
     with pytest.raises(ValueError, match="their classes do not match"):
         ProportionMatchingLoss()(scores, bags, torch.ones(2, 3))
-    with pytest.raises(ValueError, match="one place a row"):
+    with pytest.raises(ValueError, match="one index per row"):
         ProportionMatchingLoss()(scores, bags[:3], torch.tensor([1, 1]))
     with pytest.raises(ValueError, match="reduction='none'"):
         EasyLLPLoss(torch.nn.BCEWithLogitsLoss())
