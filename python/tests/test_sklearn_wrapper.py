@@ -106,8 +106,8 @@ def test_bags_of_one_are_supervision(estimator):
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (AdaBoostClassifier(), "does not take negative weights"),
-        (RandomForestClassifier(n_estimators=5), "does not take negative weights"),
+        (AdaBoostClassifier(), "does not support negative weights"),
+        (RandomForestClassifier(n_estimators=5), "does not support negative weights"),
         (GradientBoostingClassifier(n_estimators=5), "negative weights"),
         (RidgeClassifier(), "negative weights"),
         (LogisticRegression(solver="liblinear"), "handles them wrongly"),
@@ -120,7 +120,7 @@ def test_estimators_that_are_wrong_about_negative_weights_are_refused(estimator,
     X, _, bags, y = tables(n_rows=400)
     with pytest.raises(ValueError, match=words) as caught:
         EasyLLPWrapper(estimator).fit(X, y, bags=bags)
-    assert type(estimator).__name__ in str(caught.value) and "take another classifier" in str(caught.value).lower()
+    assert type(estimator).__name__ in str(caught.value) and "use another classifier" in str(caught.value).lower()
 
 
 @pytest.mark.parametrize(
