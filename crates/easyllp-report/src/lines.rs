@@ -121,7 +121,7 @@ impl LineChart {
         (0..self.lines.len())
             .map(|place| {
                 let is_it = |method: &&str| self.lines[place].name.split(' ').next() == Some(method);
-                if let Some(method) = METHODS.iter().position(|method| is_it(&method)) {
+                if let Some(method) = METHODS.iter().position(is_it) {
                     colour = method;
                 } else if !self.explains(place) {
                     colour = next % N_COLOURS;

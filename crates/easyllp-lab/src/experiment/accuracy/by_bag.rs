@@ -59,11 +59,13 @@ impl<'d> ByBag<'d> {
         let loss = LossName::Logistic.training()?;
         let objectives: Vec<_> = dealt.iter().filter_map(|(bags, _)| method.objective(bags)).collect();
         let rows_held_out = dealt[0].1.as_ref().map(|held_out| data.train.select(&held_out.rows));
-        let mut logs = vec![EpochLog::default(); tasks.len()];
+        let mut epoch_logs = vec![EpochLog::default(); tasks.len()];
         let mut metric = |model: &LinearModel| {
             let of_test = model.scores(&data.test)?;
             let of_bags = rows_held_out.as_ref().map(|rows| model.scores(rows)).transpose()?;
-            for (place, ((task, (_, held_out)), log)) in tasks.iter().zip(&dealt).zip(&mut logs).enumerate() {
+            for (place, ((task, (_, held_out)), log)) in
+                tasks.iter().zip(&dealt).zip(&mut epoch_logs).enumerate()
+            {
                 let column = s![.., place..=place];
                 let judged = held_out.as_ref().zip(of_bags.as_ref());
                 let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(column)));
@@ -87,8 +89,10 @@ impl<'d> ByBag<'d> {
             Some(judge),
         ))?;
         drop(watch);
-        let points =
-            tasks.iter().zip(&logs).flat_map(|(task, log)| log.points(&task.name, *method, *size, *replica));
+        let points = tasks
+            .iter()
+            .zip(&epoch_logs)
+            .flat_map(|(task, log)| log.points(&task.name, *method, *size, *replica));
         Ok((!is_over).then(|| points.collect()))
     }
 

@@ -107,11 +107,11 @@ impl<'d> Pass<'d> {
                 models.push(model);
             }
         }
-        let mut logs = vec![EpochLog::default(); columns.len()];
+        let mut epoch_logs = vec![EpochLog::default(); columns.len()];
         let (mut failed, mut is_over) = (None, false);
         let loss = LossName::Logistic.training()?;
         let mut judge = |_: usize, models: &LinearColumns| {
-            let judged = self.judge(models, &columns, &mut logs, loss.link());
+            let judged = self.judge(models, &columns, &mut epoch_logs, loss.link());
             failed = judged.err();
             is_over = tell((data.train.n_rows() * columns.len()) as u64).is_break();
             if is_over || failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(None) }
@@ -123,7 +123,7 @@ impl<'d> Pass<'d> {
         failed.map_or(Ok(()), Err)?;
         let points = columns
             .iter()
-            .zip(&logs)
+            .zip(&epoch_logs)
             .flat_map(|(column, log)| log.points(&column.task.name, column.method, *size, column.replica));
         Ok((!is_over).then(|| points.collect()))
     }
@@ -133,15 +133,15 @@ impl<'d> Pass<'d> {
         &self,
         models: &LinearColumns,
         columns: &[Column],
-        logs: &mut [EpochLog],
+        epoch_logs: &mut [EpochLog],
         link: Link,
     ) -> Result<()> {
         let data = self.setting.data;
         let of_test = models.scores(&data.test)?;
         // A replica's models stand side by side, and the same rows are held out of them.
         let width = columns.len() / self.replicas.len();
-        let replicas = columns.chunks(width).zip(logs.chunks_mut(width));
-        for ((columns, logs), first) in replicas.zip((0..).step_by(width)) {
+        let replicas = columns.chunks(width).zip(epoch_logs.chunks_mut(width));
+        for ((columns, epoch_logs), first) in replicas.zip((0..).step_by(width)) {
             let rows = columns[0].held_out.map(|held_out| &held_out.rows);
             let of_bags =
                 rows.map(|rows| models.scores_of(&data.train, rows, first..first + width)).transpose()?;
@@ -155,7 +155,7 @@ impl<'d> Pass<'d> {
                 log.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
                 Ok(())
             };
-            columns.par_iter().zip(logs).enumerate().try_for_each(judge)?;
+            columns.par_iter().zip(epoch_logs).enumerate().try_for_each(judge)?;
         }
         Ok(())
     }
