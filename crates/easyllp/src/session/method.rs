@@ -1,4 +1,4 @@
-//! The door for methods, and what they say of themselves before they run.
+//! The trait of methods, and what they require.
 
 use super::Session;
 use crate::error::{Error, Result};
@@ -45,7 +45,8 @@ pub trait Method: Send + Sync {
         Requires::AnyOptimizer
     }
 
-    /// Refuses parameters that exclude each other; `has_row_labels` says whether every bag is a single row.
+    /// Checks for parameters that exclude each other; `has_row_labels` says whether every bag is a
+    /// single row.
     fn check(&self, has_row_labels: bool) -> Result<()> {
         let _ = has_row_labels;
         Ok(())
@@ -55,7 +56,7 @@ pub trait Method: Send + Sync {
     fn run(&self, session: &mut Session) -> Result<()>;
 }
 
-/// Refuses a model or a loss that a method does not support.
+/// Checks that a method supports a model and a loss.
 pub(crate) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
     let name = || method.name().to_owned();
     let is_log_odds = loss.link() == Link::Logit;
