@@ -15,8 +15,8 @@ use std::ops::Range;
 /// ```
 /// use easyllp::method::{BagObjective, CountLikelihood, LabelGeneration, SideBySide};
 /// use easyllp::{Bags, Noise, Partition};
+///
 /// // Of two bags we know how many rows bought, and how many viewed each of three brands.
-/// // Of the same two bags it is known how many bought, and how many of three brands were looked at.
 /// let partition = Partition::new(4, [[0, 1], [2, 3]])?;
 /// let bought = Bags::binary(partition.clone(), &[1.0, 2.0], Noise::None)?;
 /// let brands = ndarray::array![[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]];
