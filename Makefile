@@ -83,7 +83,7 @@ test-extras:
 	done
 	$(MAKE) docs-gallery
 
-# The fast loops, and all that is built on them, under AddressSanitizer, which stable compilers have but for its name: Linux on x86-64.
+# The fast loops, and all that is built on them, under AddressSanitizer, which stable compilers include under another name: Linux on x86-64.
 # Random cases are fewer, since everything else is slower.
 test-sanitizer:
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" PROPTEST_CASES=64 cargo test --package easyllp --lib \

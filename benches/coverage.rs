@@ -100,7 +100,7 @@ fn coverage(rows: &Scored, sizes: &Sizes, noise: Option<f64>, sets: usize) -> Re
     Ok(covered.map(|covered| covered as f64 / sets as f64))
 }
 
-/// In the order of `METRICS`, for the rows at hand.
+/// In the order of `METRICS`, for these rows.
 fn figures(bags: &Bags, predictions: &Predictions) -> Result<[Estimate; METRICS.len()]> {
     let estimator = Estimator::new(bags)?.scope(Scope::TheseRows);
     let AtThreshold { precision, recall, f1, balanced_accuracy, .. } =

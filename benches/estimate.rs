@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 const ROWS: usize = 10_000_000;
 
-/// Labels, bags of 64 and scores of so many rows.
+/// Labels, bags of 64 and scores of this number of rows.
 fn example(n_rows: usize) -> (Vec<u32>, Bags, Array2<f32>) {
     let labels: Vec<u32> =
         (0_u32..).take(n_rows).map(|row| u32::from(row.wrapping_mul(2_654_435_761) < 1 << 30)).collect();
@@ -61,7 +61,7 @@ fn everything(_: &mut Criterion) {
         Ok(())
     };
     print_ratio(
-        "all figures and curves of 1 M rows, against sorting them by score",
+        "all metrics and curves of 1 M rows, against sorting them by score",
         5,
         || all().expect("estimates"),
         || {

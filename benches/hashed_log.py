@@ -1,4 +1,4 @@
-"""Writes a made-up click log with 13 numbers and 26 columns of text that are all hashed, and a report of clicks for each bag of 64 rows.
+"""Writes a synthetic click log with 13 numbers and 26 columns of text that are all hashed, and a report of clicks for each bag of 64 rows.
 
 `python hashed_log.py ROWS FOLDER` writes FOLDER/rows.parquet and FOLDER/reports.csv. Text columns have up to 200,000 distinct values each: in
 the first all are as frequent, in the last few make up most rows. Clicks depend on numbers and texts alike.

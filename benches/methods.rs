@@ -35,7 +35,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-/// What is learnt, and on which rows.
+/// The model, and its rows.
 struct Task {
     model: &'static str,
     n_classes: usize,
@@ -371,7 +371,7 @@ fn speed(task: &Task) -> Result<()> {
     const TURNS: usize = 5;
     let loss = LossName::Logistic.training()?;
     let supervised = Way::plain("supervised");
-    println!("| k | method | ms an epoch | over supervised |\n|---|---|---|---|");
+    println!("| k | method | ms per epoch | over supervised |\n|---|---|---|---|");
     for size in [64, 1024] {
         let ways: Vec<Way> = [supervised.clone()]
             .into_iter()

@@ -1,4 +1,4 @@
-"""The same trainings as `recipe.rs` from Python: `overhead.py PROGRAM` runs it and this in turns, and prints medians and their ratio.
+"""The same trainings as `recipe.rs` from Python: `overhead.py PROGRAM` runs it and this alternately, and prints medians and their ratio.
 
 PROGRAM is `target/release/recipe` (`cargo build --release -p easyllp-benches --features tables --bin recipe`).
 """

@@ -49,7 +49,7 @@ fn shares(cells: &[Cell]) -> [f64; 2] {
             key: cell.key.clone(),
             band: cell.band.clone(),
             work: Box::new(|tell| {
-                // What is told of rows is the runner's time.
+                // Reporting rows counts as the runner's time.
                 let told = AtomicU64::new(0);
                 let timed: &Tell = &|rows| {
                     let started = Instant::now();

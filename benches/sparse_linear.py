@@ -1,7 +1,7 @@
 """Time of one L-BFGS evaluation and peak memory, against scikit-learn's LogisticRegression on the same CSR matrix with row labels.
 
 `python sparse_linear.py target/release/sparse-linear hashed|text [ROWS]`: `hashed` is 13 numbers and 26 columns of 65,536 buckets a row (1,000,000 rows
-by default), which easyllp has as numbers and codes; `text` is 100,000 columns with about 100 numbers a row (8,000 rows by default), the same CSR matrix
+by default), which easyllp has as numbers and codes; `text` is 100,000 columns with about 100 numbers per row (8,000 rows by default), the same CSR matrix
 for both. Both fit the same labels with the same weak penalty, each in a process of its own. What is done once is left out: a time is the
 difference of two fits with many and with few iterations, over the difference of iterations (easyllp, each of which has one evaluation or more, and the
 optimiser's own work) or of evaluations (LogisticRegression); the fastest of three fits each.

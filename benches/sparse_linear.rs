@@ -1,5 +1,5 @@
 //! Times L-BFGS on the files that `sparse_linear.py` writes: `sparse-linear FOLDER L2 ITERATIONS…` prints, as JSON, for each number of iterations the
-//! seconds that a fit took and how many it came to, and the peak memory of the process in kB.
+//! seconds that a fit took and their number, and the peak memory of the process in kB.
 
 use easyllp::method::Supervised;
 use easyllp::train::Aim;

@@ -25,7 +25,7 @@ struct Setting {
     noise: Option<f64>,
 }
 
-/// What one fit came to.
+/// The result of one fit.
 struct Fit {
     off: f64,
     off_if_chosen_and_reported: f64,

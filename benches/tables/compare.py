@@ -34,7 +34,7 @@ def seconds(command, threads):
 
 
 def compare(what, ours, peers, n_rows, threads):
-    """Medians of our side and of each peer, taken in turn; the best peer counts."""
+    """Medians of our side and of each peer, taken in turn; the fastest reference counts."""
     sides = {"easyllp": ours, **peers}
     seconds({**sides}["easyllp"], threads)  # the file is in memory from here on
     times = {name: [] for name in sides}
@@ -60,7 +60,7 @@ def peak_memory(command):
 
 python = sys.executable
 log, csv = make("log.parquet", ROWS), make("log.csv", CSV_ROWS)
-print("| read | threads | easyllp | the best peer | time, ours ÷ peer |")
+print("| read | threads | easyllp | the fastest reference | time, ours ÷ peer |")
 print("|---|---|---|---|---|")
 for threads in (1, 2):
     peers = {

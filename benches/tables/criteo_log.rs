@@ -1,8 +1,8 @@
-//! Writes a made-up impression log in the layout of Criteo's display-advertising data: `label`, 13 columns of counts with
+//! Writes a synthetic impression log in the layout of Criteo's display-advertising data: `label`, 13 columns of counts with
 //! missing ones (`i1`…`i13`) and 26 columns of eight hex digits (`c1`…`c26`), whose numbers of distinct values are
 //! Criteo's and whose frequencies fall off as in a log.
 //!
-//! `criteo-log ROWS FILE`: the format is told by the file's name.
+//! `criteo-log ROWS FILE`: the file's extension sets the format.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};

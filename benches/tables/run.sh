@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Reading tables against Polars and pandas, in one run. Peers are installed from PyPI into a folder of their own.
 #
-#   benches/tables/run.sh [FOLDER]      FOLDER keeps the made-up logs and the peers; 4 GB
+#   benches/tables/run.sh [FOLDER]      FOLDER keeps the synthetic logs and the peers; 4 GB
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

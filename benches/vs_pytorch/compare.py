@@ -1,4 +1,4 @@
-"""Runs both sides of the comparison by turns, each in a process of its own, and prints a Markdown table; see run.sh.
+"""Runs both sides of the comparison alternately, each in a process of its own, and prints a Markdown table; see run.sh.
 
 First every way of PyTorch is tried for an epoch; those within a quarter of the best then take turns with ours. The table
 has the best way, by its median.
@@ -36,7 +36,7 @@ def ours(program, workload, threads, epochs):
 
 def main():
     program, *workloads = sys.argv[1:]
-    print("| workload | threads | ours, ms/epoch | PyTorch, ms/epoch | its best way | ratio |")
+    print("| workload | threads | ours, ms/epoch | PyTorch, ms/epoch | its best setting | ratio |")
     print("|---|---|---|---|---|---|")
     peaks = {threads: [] for threads in THREADS}
     for workload in workloads or OURS:
@@ -54,7 +54,7 @@ def main():
             row = [workload, threads, f"{mine:.1f}", f"{theirs:.1f}", best, f"{mine / theirs:.2f}"]
             print(f"| {' | '.join(row)} |", flush=True)
     for threads, rates in peaks.items():
-        print(f"\nMatrix product of 1024³ (the `gemm` crate, one a thread), {threads} thread(s): "
+        print(f"\nMatrix product of 1024³ (the `gemm` crate, one per thread), {threads} thread(s): "
               f"median {median(rates):.0f}, best {max(rates):.0f} GFLOP/s")
 
 

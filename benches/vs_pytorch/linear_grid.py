@@ -2,9 +2,9 @@
 
     python linear_grid.py EASYLLP [ROUNDS]        after `easyllp datasets get mnist`; EASYLLP is the program
 
-By turns: the program trains 330 models (11 tasks, 30 replicas, bags of 32) for a few epochs in passes that they share; PyTorch trains one
+Alternately: the program trains 330 models (11 tasks, 30 replicas, bags of 32) for a few epochs in passes that they share; PyTorch trains one
 model on each processor, one thread each. Both judge test accuracy after every epoch. Prints the medians of seconds that a model takes for an
-epoch, and what they come to for the whole grid.
+epoch, and the total for the whole grid.
 """
 
 import multiprocessing

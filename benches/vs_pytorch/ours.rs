@@ -177,7 +177,7 @@ fn time<M: Model + Clone>(measure: Measure, mut model: M, rows: &Rows) -> Result
     Ok(())
 }
 
-/// GFLOP/s of matrix products of 1024³, one a thread at the same time.
+/// GFLOP/s of matrix products of 1024³, one per thread at the same time.
 #[expect(clippy::print_stdout, reason = "the result")]
 fn peak(threads: usize, rounds: usize) {
     const N: usize = 1024;

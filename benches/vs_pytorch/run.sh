@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Time per epoch against PyTorch, both sides by turns in one run; prints a Markdown table of medians and their ratio.
+# Time per epoch against PyTorch, both sides alternately in one run; prints a Markdown table of medians and their ratio.
 #
 #   benches/vs_pytorch/run.sh [WORKLOAD…]     all of ours by default
 #   ROUNDS=5 EPOCHS=3 THREADS="1 2" VENV=/tmp/easyllp-torch

@@ -1,7 +1,7 @@
 """Learn a model of individual rows when only aggregate labels are known.
 
-Rows come in bags, and each bag reports how many of its rows are positive, or how many are in each class. From that,
-`LLPClassifier` learns a model of single rows, and `evaluate` says how good it is without one row label.
+Rows come in bags, and each bag reports how many of its rows are positive, or how many are in each class. From these counts
+`LLPClassifier` trains a model of single rows, and `evaluate` estimates its metrics without row labels.
 
 >>> import easyllp
 >>> train, test = easyllp.datasets.adult()

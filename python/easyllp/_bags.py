@@ -1,4 +1,4 @@
-"""Bags as arrays: ids of any kind become places, proportions of rows become counts of bags."""
+"""Bags as arrays: ids become indices, proportions of rows become counts of bags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Bags:
     names : list
         The bags' ids.
     columns : list, optional
-        What the columns of counts are called, where they have names.
+        The names of the columns of counts, if any.
     """
 
     of_row: npt.NDArray[np.uint32]
@@ -58,7 +58,7 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
     """Number distinct ids in the order in which they come up; ids of several columns are tuples."""
     array = _id_array(eager(ids))
     if n_rows is not None and len(array) != n_rows:
-        raise ValueError(f"bags has {len(array)} ids for {n_rows} rows: one id a row is needed")
+        raise ValueError(f"bags has {len(array)} ids for {n_rows} rows: one id per row is required")
     if array.dtype.kind in "biufSUmM":
         missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array) if array.dtype.kind in "mM" else None
         if missing is not None and missing.any():
@@ -90,7 +90,7 @@ def places(ids: Any, n_rows: int | None = None) -> tuple[npt.NDArray[np.uint32],
 
 
 def _id_array(ids: Any) -> npt.NDArray[Any]:
-    """One id a row. What is no array stays objects, so that 1 and "1" are two ids and large numbers are not rounded."""
+    """One id per row. Other types than arrays stay objects, so that 1 and "1" are two ids and large numbers are not rounded."""
     if isinstance(ids, np.ndarray):
         if ids.ndim == 1:
             return ids
@@ -98,7 +98,7 @@ def _id_array(ids: Any) -> npt.NDArray[Any]:
             return ids[:, 0]
         if ids.ndim == 2:
             return _objects(zip(*(_names(column) for column in ids.T), strict=True))
-        raise ValueError(f"bags must have one id a row, or several columns of ids; it has {ids.ndim} dimensions")
+        raise ValueError(f"bags must have one id per row, or several columns of ids; it has {ids.ndim} dimensions")
     columns = getattr(ids, "column_names", None) or getattr(ids, "columns", None)
     if columns is not None and len(columns) == 1:
         return _id_array(ids[columns[0]])
@@ -111,7 +111,7 @@ def _id_array(ids: Any) -> npt.NDArray[Any]:
     try:
         return _objects(_values(ids))
     except TypeError as error:
-        raise TypeError(f"bags must have one id a row; it is a {type(ids).__name__}") from error
+        raise TypeError(f"bags must have one id per row; it is a {type(ids).__name__}") from error
 
 
 def _values(column: Any) -> list[Any]:
@@ -170,7 +170,7 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     y : array-like of shape (n_rows,) or (n_rows, n_classes)
         The share of positive rows in the row's bag, or the share of each class.
     bags : array-like of shape (n_rows,) or (n_rows, n_keys)
-        An id a row, of any type that has a hash.
+        The bag id of each row, of any hashable type.
     n_rows : int, optional
         How many rows there must be.
     """
@@ -183,7 +183,7 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim not in (1, 2):
-        raise ValueError(f"y must have one proportion a row, or one a class; it has {y.ndim} dimensions")
+        raise ValueError(f"y must have one proportion per row, or one per class; it has {y.ndim} dimensions")
     of_row, names = places(bags, len(y) if n_rows is None else n_rows)
     if len(y) != len(of_row):
         raise ValueError(f"y has {len(y)} proportions for {len(of_row)} rows")
@@ -210,7 +210,7 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     if is_bad.any():
         bag = int(np.argwhere(is_bad)[0][0])
         raise ValueError(
-            f"bag {names[bag]!r} has {sizes[bag]} rows and a proportion of {of_bag[bag].tolist()}, which is no whole number of "
+            f"bag {names[bag]!r} has {sizes[bag]} rows and a proportion of {of_bag[bag].tolist()}, which is not a whole number of "
             "rows from 0 to all: keep bags whole when rows are split; counts with noise go to fit_bags"
         )
     if y.ndim == 2 and (whole.sum(axis=1) != sizes).any():

@@ -1,7 +1,7 @@
-"""What gradient boosting needs of bags: slope and curvature of the corrected log loss, and a metric of held-out bags.
+"""Gradient boosting on bags: gradient and Hessian of the corrected log loss, and a metric on validation bags.
 
 For two classes the corrected log loss of a row with score f and target A is log(1 + eᶠ) − A f. Its slope in f is p − A
-with p = 1/(1 + e⁻ᶠ), and its curvature p(1 − p) does not depend on A: boosting sees a convex loss, wherever targets
+with p = 1/(1 + e⁻ᶠ), and its second derivative p(1 − p) does not depend on A: the loss is convex for any
 are.
 """
 
@@ -28,7 +28,7 @@ def probabilities(scores: Any) -> Floats:
     Parameters
     ----------
     scores : array-like of shape (n_rows,) or (n_rows, n_classes)
-        Log odds of class 1, or one score a class.
+        Log-odds of class 1, or one score per class.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def checked_targets(targets: Any) -> Floats:
     if checked.ndim == 2 and checked.shape[1] == 1:
         checked = checked[:, 0]
     if checked.ndim not in (1, 2):
-        raise ValueError(f"targets must have one number a row, or one a class; they have {checked.ndim} dimensions")
+        raise ValueError(f"targets must have one number per row, or one per class; they have {checked.ndim} dimensions")
     if not np.isfinite(checked).all():
         raise ValueError(f"the target of row index {int(np.argwhere(~np.isfinite(checked))[0][0])} is not a finite number")
     return checked
@@ -82,14 +82,14 @@ class Objective:
             labels, scores = first, second
         scores = np.asarray(scores, dtype=np.float64)
         if self.targets is None and labels is None:
-            raise ValueError("there are no targets: give them to objective(targets), or to the data as label")
+            raise ValueError("there are no targets: pass them to objective(targets), or as label of the data")
         targets = checked_targets(labels) if self.targets is None else self.targets
         if targets.ndim == 1 and scores.ndim == 2 and targets.size == scores.size:
             targets = targets.reshape(scores.shape)
         if targets.shape != scores.shape:
             raise ValueError(
-                f"targets have the shape {targets.shape} and scores {scores.shape}: targets must be those of the rows "
-                "that are trained on, and num_class must be set for targets of several classes and for no others"
+                f"targets have the shape {targets.shape} and scores {scores.shape}: expected the targets of the training rows, "
+                "and num_class if and only if there are several classes"
             )
         p = probabilities(scores)
         slope = p - targets
@@ -120,8 +120,8 @@ class BagMetric:
         scores = np.asarray(scores, dtype=np.float64)
         if len(scores) != len(self.bags.of_row):
             raise ValueError(
-                f"the metric is of {len(self.bags.of_row)} held-out rows and was given {len(scores)} scores: have no other data "
-                "evaluated, training rows least of all"
+                f"the metric is of {len(self.bags.of_row)} held-out rows and was given {len(scores)} scores: evaluate no other data, "
+                "in particular no training rows"
             )
         predicted = probabilities(scores) if self.link == "logit" else np.clip(scores, 0.0, 1.0)
         return estimated(self.__name__, predicted, self.bags)

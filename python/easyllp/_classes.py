@@ -1,4 +1,4 @@
-"""Classes: their one order, their names in files, and columns that are matched by name."""
+"""Classes: their order, their names in files, and matching columns by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def class_kind(classes: Iterable[Any]) -> str:
 
 
 def names_of(classes: Iterable[Any]) -> tuple[list[str], str]:
-    """Classes as a file has them: names, and what they are the text of."""
+    """Classes as stored in a file: names, and the type of the values."""
     values = list(classes)
     kind = class_kind(values)
     plain = {"boolean": bool, "integer": int, "float": float, "text": str}[kind]
@@ -138,7 +138,7 @@ def shown(names: Sequence[Any], most: int = 12) -> str:
 def _distinct(columns: Sequence[Hashable]) -> list[Any]:
     names = list(columns)
     if len(set(names)) < len(names):
-        raise ValueError("two columns of counts have the same name, and classes are called by them")
+        raise ValueError("duplicate column among the counts: columns name the classes")
     return names
 
 

@@ -32,22 +32,22 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     metrics; the model is then trained on all bags. From a table and a report whose counts have names, `fit_bags` makes the same model
     file as the program `easyllp train` with the same settings and seed, byte for byte.
 
-    An array is taken as it is: float32 in C order is read where it lies, anything else is converted once. The columns of a table
-    (pandas, Polars, PyArrow, whatever has Arrow's PyCapsule interface) are encoded: numbers are standardised and may be missing, text
-    and categorical columns are categories. So the same numbers give another model as an
+    An array is not scaled: float32 in C order is used without a copy, anything else is converted once. The columns of a table
+    (pandas, Polars, PyArrow, or any type with Arrow's PyCapsule interface) are encoded: numbers are standardised and may be missing, text
+    and categorical columns are categories. The same numbers therefore give a different model as an
     array than as a table, at the same `l2`: as with scikit-learn's LogisticRegression, scale an array first if its columns differ in
     unit (StandardScaler gives the table's model); there is a warning if their ranges differ much.
 
     A linear model is fitted to convergence (L-BFGS) by default. Any of `epochs`, `lr` and `batch_size` makes it train with Adam instead,
     where `l2` is the weight decay; `optimizer_` says which it was.
 
-    SciPy's sparse matrices and arrays are taken as they are, too, and stay sparse: a linear model is fitted in time and memory that go
-    with the numbers stored. Other models, Adam, easyllp-sgd and laplacian-mean-map refuse them.
+    SciPy's sparse matrices and arrays are not scaled either, and stay sparse: the time and memory to fit a linear model are proportional
+    to the stored values. Other models, Adam, easyllp-sgd and laplacian-mean-map do not support them.
 
     Parameters
     ----------
     method : str, default="easyllp"
-        The method, which may have parameters after a colon, such as "label-generation:epsilon=0.1". `easyllp.methods()` tells more.
+        The method, with optional parameters after a colon, such as "label-generation:epsilon=0.1". See `easyllp.methods()`.
 
         - easyllp: minimises any loss on corrected targets; unbiased at row level
         - easyllp-sgd: one pass over the bags, with a projected step on one row of each
@@ -66,26 +66,26 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model : str, default="linear"
         linear, mlp:256,128, embedding:16,mlp:256,128 (for categories), cnn:mnist, cnn:cifar, or cnn: and layers.
     loss : {"logistic", "softmax", "squared", "brier"}, optional
-        Cross-entropy by default. For networks squared is often the better one.
+        Cross-entropy by default. For networks squared or brier is often better.
     l2 : float or "auto", optional
-        The penalty l2/2·‖w‖² of a linear model that is fitted to convergence; by default the best of up to eight on validation bags,
-        tried until two in a row are no better. With Adam it is the weight decay, by default 0. `l2_` is what was used.
+        The L2 penalty l2/2·‖w‖² of a linear model that is fitted to convergence; by default the best of up to eight on validation bags,
+        tried until two in a row are no better. With Adam it is the weight decay, by default 0. The used value is `l2_`.
     epochs : int, optional
-        Train with Adam for at most so many epochs (40 by default for networks), with early stopping on validation bags. Without this,
+        Train with Adam for at most this many epochs (40 by default for networks), with early stopping on validation bags. Without this,
         `lr` and `batch_size` a linear model is fitted to convergence (L-BFGS).
     lr : float, optional
-        The learning rate of Adam, by default 0.001; also makes a linear model train with Adam. For easyllp-sgd a factor of the paper's
+        The learning rate of Adam, by default 0.001. Setting it makes a linear model train with Adam. For easyllp-sgd a factor of the paper's
         step sizes.
     batch_size : int, optional
-        Rows in a minibatch of Adam, by default 256; also makes a linear model train with Adam.
+        The minibatch size of Adam in rows, by default 256. Setting it makes a linear model train with Adam.
     holdout : float, default=0.2
         The share of the bags to hold out as validation bags; 0 for none.
     stop_by : {"brier", "error"}, default="brier"
         The metric on validation bags that chooses the penalty or the epoch.
     patience : int, default=10
-        Stop training with Adam after so many epochs in a row without improvement.
+        Early stopping: stop training with Adam after this many epochs in a row without improvement.
     smoothing : int, default=1
-        Smooth the validation metric over the last so many epochs.
+        Smooth the validation metric over this many epochs.
     method_params : dict, optional
         The parameters of the method by name; unset ones have their defaults. A `prior` is the share of the positive class of two,
         the share of each class in the order of `classes_`, or a dict of shares by class.
@@ -97,25 +97,26 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         - batches (rows or bags, by default rows): Minibatches of rows of all bags, or of whole bags.
         - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the positive
           class, or of each class. Uses the paper's targets instead of centred ones.
-        - rebag (a whole number of at least 1): With row labels: deal the rows anew into bags of this size in every epoch.
-        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the proportions themselves, or surrogate
-          labels drawn from them once or in every epoch.
+        - rebag (a whole number of at least 1): Requires row labels: randomly regroup the rows into bags of this size in
+          every epoch.
+        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the bag's proportions, or surrogate labels
+          that are drawn from them once or in every epoch.
 
         easyllp-sgd:
 
         - domain (whole, ball:RADIUS or box:BOUND, with a number above 0, by default whole): The convex set that the weights
           are projected onto.
-        - iterate (last or average, by default last): End with the last weights, or with the mean of all.
+        - iterate (last or average, by default last): Return the last iterate, or the mean of all iterates.
         - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the positive
           class, or of each class. Unset: pooled from the bags.
         - steps (soft, surrogate or given): Size of step t for bags of k rows, times the learning rate: 1/√(kt), 1/(k√t) or
           1/√t. Unset: the paper's for these targets.
-        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the proportions themselves, or a surrogate
-          label drawn from them for each step.
+        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the bag's proportions, or a surrogate
+          label that is drawn from them for each step.
 
         label-generation:
 
-        - epsilon (a number above 0): Entropy regularisation of the labels. Unset: whole labels.
+        - epsilon (a number above 0): Entropy regularisation of the labels. Unset: hard labels.
 
         proportion-matching:
 
@@ -135,42 +136,42 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         alternating-mean-map:
 
-        - ridge (a number above 0, by default 1e-09): Ridge penalty of the mean map that it starts from.
+        - ridge (a number above 0, by default 1e-09): Ridge penalty of the initial mean map.
         - rounds (a whole number of at least 1, by default 20): Maximum number of rounds.
 
     image : str or (int, int, int), optional
-        For a cnn, the shape of the images that rows are: channels, height and width, such as "1x28x28".
+        For a cnn, the shape of the images in rows: channels, height and width, such as "1x28x28".
     max_vocabulary : int, default=1000
         A text column of a table with more distinct values than this is hashed; at most 4096.
     hash_buckets : int, default=65536
         Buckets for each hashed column.
     random_state : int, RandomState instance or None, default=1
-        The seed of the split, of initial weights and of the order of rows.
+        The seed of the split, of initial weights and of minibatches.
     n_jobs : int, optional
-        Threads; by default one a core, and at most 64 or one a core. The model does not depend on it.
+        The number of threads; by default one per core. The maximum is 64 or one per core. The model does not depend on it.
     verbose : int, default=0
         Whether to print progress on stderr.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, which is that of everything that has a column for each, in files and in ONNX, too. With labels
-        they are these; with proportions or counts of several classes the names of their columns, if they have some, or 0, 1, …; with
-        one count 0 and 1, the class that was counted.
+        The classes in sorted order, which is the order of all arrays with a column per class, in files and in ONNX, too. With labels
+        they are the labels; with proportions or counts of several classes the names of their columns, if any, or 0, 1, …; with
+        one count 0 and 1, where 1 is the counted class.
     prior_ : ndarray of shape (n_classes,)
-        The share of each class among the rows that it was trained on.
+        The share of each class among the training rows.
     history_ : dict
         The training log on all bags: `epoch` and `loss`, a list each.
     stopped_because_ : str
-        finished, converged, flat, local_minimum (a loss that is not convex) or early_stopping.
+        finished, converged, flat (no further decrease of the loss), local_minimum (the loss is not convex) or early_stopping.
     optimizer_ : {"L-BFGS", "Adam", "SGD"}
-        The optimizer. `verbose` prints why it was chosen, too.
+        The optimizer. With `verbose`, the reason for the choice is printed.
     l2_ : float or None
         The L2 penalty that was given or chosen, or the weight decay of Adam; None for SGD.
     holdout_ : Evaluation or None
         Validation metrics, estimated from the held-out bags. They describe models trained on the other bags, not the final model,
         which is trained on all bags. The held-out bags are split into two to five folds, and each fold
-        evaluates what is best on the others: no bag evaluates what it chose. None with `holdout=0`, and with fewer than 4 held-out bags if there was a
+        evaluates what is best on the others: no bag evaluates its own choice. None with `holdout=0`, and with fewer than 4 held-out bags if there was a
         choice among penalties or epochs. The metrics are withheld if the bags do not look
         random.
     n_features_in_ : int
@@ -249,7 +250,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             With `bags`, each row's bag proportion: the share of positive rows in its bag, or the share of each class, the same for all
             rows of a bag; columns of a table name their classes. Without, the rows' own labels.
         bags : array-like of shape (n_rows,) or (n_rows, n_keys), optional
-            An id a row, of any type that has a hash; columns of several keys are taken together. Without, every row is its own bag.
+            The bag id of each row, of any hashable type; several key columns form one id. By default every row is its own bag.
 
         Returns
         -------
@@ -268,7 +269,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             check_classification_targets(y)
         except ValueError as error:
-            raise ValueError(f"{error} With proportions of bags, give bags=, an id a row.") from error
+            raise ValueError(f"{error} With proportions of bags, pass bags=, the bag id of each row.") from error
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y has one class only ({classes.tolist()[0]!r}), and two are needed; of bags, give proportions with bags=")
@@ -285,14 +286,14 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or table of shape (n_rows, n_features)
         counts : mapping or table
-            How many rows of each bag are positive, by bag id: class 1, and all others are class 0. Or how many are in each class, a
-            column each, by whose names classes are called. A pandas Series or DataFrame has the ids as its index; a table without such
-            an index (Polars, PyArrow, what `pandas.read_csv` gives) has them in the columns that are called as those of `bags` are, or
-            else in its first ones.
+            The number of positive rows of each bag, by bag id: these are class 1, all others class 0. Or the number of rows in each class, one
+            column per class; the column names are the class names. A pandas Series or DataFrame has the ids as its index. A table without such
+            an index (Polars, PyArrow, the result of `pandas.read_csv`) has them in the columns with the names of the columns of `bags`, or
+            else in its first columns.
         bags : array-like of shape (n_rows,) or (n_rows, n_keys)
-            An id a row; those of several keys are tuples.
+            The bag id of each row; ids of several keys are tuples.
         noise : (str, float or array-like), optional
-            Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one a bag by its id
+            Noise that was added to counts: ("laplace", scale) or ("gaussian", standard deviation), of all bags, or one per bag by its id
             or in the order of `counts`.
 
         Returns
@@ -332,7 +333,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive: str | None = None,
     ) -> LLPClassifier:
         if len(given.names) < 2:
-            raise ValueError("there is n_samples=1 bag, and at least 2 are needed: one bag tells rows apart by nothing")
+            raise ValueError("at least 2 bags are required, found n_samples=1 bag")
         if noise is None:
             _check_classes(given, classes)
         warn_of_scales(features)
@@ -364,7 +365,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _doubts(self, told: dict[str, Any]) -> str:
-        """What bags that do not look random do to the model, to what is chosen, and to metrics."""
+        """How bags that do not look random affect the model, its choice and the metrics."""
         sentences = [told["randomness"]["words"]]
         if told["randomness"]["is_rejected"]:
             if self.holdout_ is not None:
@@ -412,7 +413,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("y has missing labels")
             return features, y
         if was_table and self._is_by_name:
-            raise ValueError("a model that was read from a file finds columns by their names: pass a table that has them")
+            raise ValueError("a model read from a file finds columns by name: pass a table with column names")
         if was_table:
             # Columns of an array have their names by the order that the table had; numbers may be missing as they were there.
             checked = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
@@ -439,8 +440,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            For two classes, the log odds of the second (or, with squared loss, its probability less a half): above 0 it is predicted.
-            For more, a score a class in the order of `classes_`: the class of the highest is predicted.
+            For two classes, the log-odds of the second (or, with squared loss, its probability minus a half): above 0 it is predicted.
+            For more, one score per class in the order of `classes_`: the class with the highest is predicted.
         """
         features = self._checked(X)
         scores, unfamiliar = self._model.scores(features)
@@ -479,8 +480,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         UnfamiliarValuesWarning
-            If columns of a table have categories that were not seen in training, numbers outside the training range, or values
-            that are missing where none was.
+            If columns of a table have categories not seen in training, numbers outside the training range, or missing values
+            in columns that had none.
 
         Examples
         --------
@@ -497,7 +498,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return probabilities
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
-        """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it.
+        """Return the accuracy: from row labels `y`, or with `bags` estimated from the proportions of bags.
 
         Parameters
         ----------
@@ -507,12 +508,12 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_rows,), optional
             Only for labels.
         bags : array-like of shape (n_rows,), optional
-            An id a row. They should be bags that the model was not trained on.
+            The bag id of each row. Use bags that the model was not trained on.
 
         Returns
         -------
         accuracy : float
-            As bags tell it, it may leave 0 to 1 where they are few. Bags that do not look random raise a `WithheldError`.
+            Estimated from few bags it may leave the range 0 to 1. Bags that do not look random raise a `WithheldError`.
         """
         if bags is None:
             return float(super().score(X, y, sample_weight))
@@ -533,8 +534,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Evaluation:
         """Estimate row-level metrics from bags that the model was not trained on.
 
-        The same as `easyllp.evaluate` of `predict_proba(X)`, but with all digits of the scores, and bags that the model was trained on are noticed, with a
-        `TrainingBagsWarning`: metrics from training bags flatter a model.
+        The same as `easyllp.evaluate` of `predict_proba(X)`, but from the model's scores, and training bags are
+        recognised, with a `TrainingBagsWarning`: metrics from training bags are too good.
 
         Parameters
         ----------
@@ -566,34 +567,34 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(_unfamiliar(unfamiliar), UnfamiliarValuesWarning, stacklevel=3)
         if found is not None:
             warnings.warn(
-                f"the model was trained on {found}: metrics from training bags flatter a model. Evaluate it on other bags",
+                f"the model was trained on {found}: metrics from training bags are too good. Evaluate it on other bags",
                 TrainingBagsWarning,
                 stacklevel=3,
             )
         return scores
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, which the program `easyllp` reads, too; `easyllp.load` is the way back.
+        """Write the model to a file, which the program `easyllp` and `easyllp.load` read.
 
         Parameters
         ----------
         path : path-like
-            Where to write it: the file appears whole or not at all, and takes the place of one that is there.
+            The file to write. It is written atomically, and an existing file is replaced.
         """
         check_is_fitted(self)
         self._model.save(os.fspath(path))
 
     def to_onnx(self, path: str | os.PathLike[str] | None = None) -> bytes:
-        """Give the model as ONNX, for whatever runs that.
+        """Export the model as ONNX.
 
         Its inputs are the columns of the table it was trained on, by name (numbers as float64, categories as text, each of shape
         (n_rows, 1)), or for arrays one input `x`, float32 of shape (n_rows, n_features). Its outputs are `label` (the name of the class),
-        `probabilities` (in the order of `classes_`, as `predict_proba` has them) and `scores`. Columns that are hashed have no form in ONNX, and are refused.
+        `probabilities` (in the order of `classes_`, as in `predict_proba`) and `scores`. Hashed columns are not supported.
 
         Parameters
         ----------
         path : path-like, optional
-            Where to write it, too.
+            A file to write, in addition.
 
         Returns
         -------
@@ -607,14 +608,14 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> npt.NDArray[np.float32]:
         """Weights of a linear model: (1, n_features) for two classes, else (n_classes, n_features).
 
-        Those of a table are of its standardised columns, in the order of `feature_names_in_`; a table with categories or missing
+        For a table they apply to the standardised columns, in the order of `feature_names_in_`. A table with categories or missing
         numbers has more features than columns, and no `coef_`: see `easyllp show`.
         """
         weights, _ = self._weights()
         if hasattr(self, "feature_names_in_"):
             features = self._model.dense_columns
             if sorted(features) != sorted(self.feature_names_in_):
-                raise AttributeError("there is no coef_: not every column is one feature, as numbers without missing ones are")
+                raise AttributeError("there is no coef_: it requires columns of numbers without missing ones")
             weights = weights[[features.index(name) for name in self.feature_names_in_]]
         return weights.T
 
@@ -625,10 +626,10 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _weights(self) -> tuple[npt.NDArray[np.float32], list[float]]:
         if not hasattr(self, "_model"):
-            raise AttributeError("there are no weights before fit")
+            raise AttributeError("there are no weights: call fit first")
         weights = self._model.weights
         if weights is None:
-            raise AttributeError(f"model {self._model.name} is not linear, and has no coef_")
+            raise AttributeError(f"model {self._model.name} is not linear, so it has no coef_")
         return weights
 
     def __sklearn_is_fitted__(self) -> bool:

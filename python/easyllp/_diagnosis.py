@@ -1,4 +1,4 @@
-"""Were the bags made regardless of labels, and what can they tell?"""
+"""Test whether bags are random, and how much information they hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from easyllp._targets import counts_of
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What speaks for and against the bags.
+    """The result of `diagnose`.
 
     Attributes
     ----------
@@ -25,16 +25,16 @@ class Diagnosis:
         Whether counts vary from bag to bag as they do by chance, more, or less. If more, metrics estimated from the bags
         are biased, and withheld by `evaluate`.
     ratio : float
-        How much counts vary, in units of chance.
+        The variance of counts between bags, divided by its expectation for random bags.
     p_value : float
-        The probability that random bags vary as much, or where the ratio is below 1, as little.
+        The probability that random bags vary as much, or as little if the ratio is below 1.
     prior : list of Estimate
         The share of each class.
     equivalent_rows : float
-        How many labelled rows would tell the same.
+        The approximate number of labelled rows with the same information.
     uneven : list of dict
-        Columns that differ from bag to bag by more than chance allows, the most uneven first: column (its name, or
-        its place in an array), ratio and p_value, the latter corrected for the number of columns.
+        Columns that differ between bags by more than chance, the largest ratio first: column (its name, or
+        its index in an array), ratio and p_value, the latter corrected for the number of columns.
     """
 
     verdict: str
@@ -48,12 +48,12 @@ class Diagnosis:
     def __str__(self) -> str:
         text = _sentence(self._words)
         if self.verdict == "not_random":
-            text += " Make bags at random if you can."
+            text += " Use random bags if you can."
         if self.uneven:
             names = list(dict.fromkeys(str(found["column"]) for found in self.uneven))
             more = "" if len(names) <= 5 else f" and {len(names) - 5} more"
             text += f"\nColumns that differ from bag to bag: {', '.join(names[:5])}{more}."
-        return f"{text}\nThe bags tell about as much as {self.equivalent_rows:.0f} labelled rows."
+        return f"{text}\nThe bags hold about as much information as {self.equivalent_rows:.0f} labelled rows."
 
 
 def diagnose(
@@ -64,11 +64,11 @@ def diagnose(
     counts: Any = None,
     noise: tuple[str, Any] | None = None,
 ) -> Diagnosis:
-    """Look at bags before anything is learnt from them.
+    """Check bags before training.
 
-    All methods but a few need bags that were put together regardless of labels. Counts are compared with random dealings of the same
-    labels, and columns of `X` with what chance allows between bags. Bags are not random if counts vary more than 1.1 times as much
-    as by chance and p < 0.01: one rule, by which `evaluate` and `LLPClassifier.fit` go, too.
+    Most methods require random bags: rows grouped regardless of their labels. Counts are compared with random permutations of the same
+    labels, and columns of `X` are tested for differences between bags. Bags are not random if counts vary more than 1.1 times as much
+    as by chance and p < 0.01; `evaluate` and `LLPClassifier.fit` use the same rule.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def diagnose(
     'plausible'
     """
     if bags is None:
-        raise ValueError("bags, an id a row, are needed")
+        raise ValueError("bags, the bag id of each row, are required")
     if (y is None) == (counts is None):
-        raise ValueError("either y, each row's bag proportion, or counts by bag are needed")
+        raise ValueError("either y, each row's bag proportion, or counts by bag are required")
     given = from_proportions(y, bags) if counts is None else from_report(bags, counts)
     X = eager(X)
     if X is None:

@@ -1,4 +1,4 @@
-"""How good scores of rows are, from bags alone."""
+"""Row-level metrics, estimated from bags."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     value : float
-        The estimate as it is; from few bags it may leave its natural range.
+        The estimate; from few bags it may leave its natural range.
     low, high : float
         The ends of its interval, clipped to the natural range.
     standard_error : float
     outside_range : bool
-        Whether the value left its natural range: there are too few bags.
+        Whether the value is outside its natural range: there are too few bags.
     """
 
     value: float
@@ -56,7 +56,7 @@ _ON_ASTERISKS = "* The estimate is outside its range: too few bags. The nearest 
 
 
 def _cells(estimate: Estimate) -> tuple[str, str]:
-    """A value that its range allows, marked if the estimate is another, and the interval."""
+    """A value clipped to its range, marked if it differs from the estimate, and the interval."""
     value, low, high, _, outside_range = estimate
     interval = "outside its range" if outside_range and high <= low else f"{low:.4f} to {high:.4f}"
     return (f"{min(max(value, low), high):.4f}*" if outside_range else f"{value:.4f}"), interval
@@ -64,24 +64,24 @@ def _cells(estimate: Estimate) -> tuple[str, str]:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Mapping[str, Estimate]):
-    """Estimates by name: `evaluation["auc"].value`. Printed it is a table, and `to_frame` gives one of pandas.
+    """Estimates by name: `evaluation["auc"].value`. It prints as a table, and `to_frame` returns a pandas DataFrame.
 
     Names are log_loss, brier, accuracy, and if no class is empty auc, precision, recall, f1 (for two classes) and
     balanced_accuracy.
 
     If the bags do not look random, metrics estimated from them are withheld: the mapping is empty, and asking for a metric
-    raises a `WithheldError` that says why. `force` gives them nevertheless.
+    raises a `WithheldError` with the reason. `force` returns them nevertheless.
 
     Attributes
     ----------
     warning : str or None
-        What to know before any metric is read.
+        Why the metrics may be biased.
     level : float
         The level of the intervals.
     n_bags : int
-        How many bags they are from.
+        The number of bags.
     classes : tuple, optional
-        What classes are called, where it is known, in the order of the confusion matrix; of two, precision, recall and f1 are of the
+        The names of the classes, if known, in the order of the confusion matrix; with two, precision, recall and f1 refer to the
         second.
     curves : dict
         For `evaluate(..., curves=True)`: confusion, and for two classes thresholds (the ROC curve, and precision against recall),
@@ -102,7 +102,7 @@ class Evaluation(Mapping[str, Estimate]):
         return self._withheld is not None
 
     def force(self) -> Evaluation:
-        """Give all metrics, also those that are withheld: they are biased."""
+        """Return all metrics, including withheld ones, which are biased."""
         return self if self._withheld is None else self._withheld
 
     def __getitem__(self, name: str) -> Estimate:
@@ -117,12 +117,12 @@ class Evaluation(Mapping[str, Estimate]):
         return len(self.metrics)
 
     def to_frame(self) -> Any:
-        """Give the metrics as a DataFrame of pandas.
+        """Return the metrics as a pandas DataFrame.
 
         Returns
         -------
         pandas.DataFrame
-            A line a metric, under its name, with the columns value, low, high, standard_error and outside_range.
+            One row per metric, indexed by name, with the columns value, low, high, standard_error and outside_range.
 
         Examples
         --------
@@ -154,7 +154,7 @@ class Evaluation(Mapping[str, Estimate]):
         return "\n".join([*lines, f"From {self.n_bags} bags.{positive}"])
 
     def judged(self, found: dict[str, Any], force: bool) -> Evaluation:
-        """Withhold the metrics if bags that were found to be so do not allow them."""
+        """Withhold the metrics if the bags do not look random."""
         if found["verdict"] == "plausible":
             return self
         if force or not found["is_rejected"]:
@@ -169,7 +169,7 @@ def _sentence(words: str) -> str:
 
 
 def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
-    """Probabilities as scores that are log odds: one column for two classes."""
+    """Probabilities as log-odds: one column for two classes."""
     p = np.asarray(probabilities)
     if p.dtype.kind not in "biuf":
         raise TypeError(f"probabilities must be numbers; their dtype is {p.dtype}")
@@ -177,9 +177,9 @@ def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
     if p.ndim == 2 and p.shape[1] == 1:
         p = p[:, 0]
     if p.ndim not in (1, 2):
-        raise ValueError(f"probabilities must be one a row, or one a class; they have {p.ndim} dimensions")
+        raise ValueError(f"probabilities must be one per row, or one per class; they have {p.ndim} dimensions")
     if not np.isfinite(p).all() or p.min(initial=0.0) < -1e-6 or p.max(initial=0.0) > 1 + 1e-6:
-        raise ValueError("probabilities must lie in 0 to 1: of scores that do not, take the probabilities first")
+        raise ValueError("probabilities must be between 0 and 1: convert scores to probabilities first")
     if p.ndim == 2 and (np.abs(p.sum(axis=1) - 1) > 1e-3).any():
         row = int(np.argmax(np.abs(p.sum(axis=1) - 1) > 1e-3))
         raise ValueError(f"the probabilities of row index {row} sum to {p[row].sum():g}, not to 1")
@@ -195,14 +195,14 @@ def logits(probabilities: Any, n_classes: int) -> npt.NDArray[np.float32]:
 
 
 def declared_noise(noise: tuple[str, Any] | None, names: Sequence[Hashable]) -> tuple[str, list[float]] | None:
-    """Noise as the compiled part takes it: a law, and a scale a bag. Scales by bag id are put into the bags' order."""
+    """Noise for the compiled part: a distribution, and one scale per bag. Scales by bag id are put into the bags' order."""
     if noise is None:
         return None
     if not (isinstance(noise, tuple) and len(noise) == 2):
         raise TypeError(f'noise is {noise!r}: it must be ("laplace", scale) or ("gaussian", standard deviation)')
     law, scale = noise
     if law not in ("laplace", "gaussian"):
-        raise ValueError(f"`{law}` is not a law of noise: choose one of laplace, gaussian")
+        raise ValueError(f"unknown noise `{law}`: choose one of laplace, gaussian")
     if hasattr(scale, "index") and hasattr(scale, "to_dict"):
         scale = scale.to_dict()
     if isinstance(scale, Mapping):
@@ -213,7 +213,7 @@ def declared_noise(noise: tuple[str, Any] | None, names: Sequence[Hashable]) -> 
         scale = [scale[name] for name in names]
     scales = np.asarray(scale, dtype=np.float64)
     if scales.ndim > 0 and scales.shape != (len(names),):
-        raise ValueError(f"noise has scales of shape {scales.shape} for {len(names)} bags: one for all or one a bag is needed")
+        raise ValueError(f"noise has scales of shape {scales.shape} for {len(names)} bags: one for all or one per bag is required")
     return law, np.broadcast_to(scales, (len(names),)).tolist()
 
 
@@ -232,9 +232,9 @@ def evaluate(
     curves: bool = False,
     force: bool = False,
 ) -> Evaluation:
-    """Say how good probabilities of rows are, from bags that the model was not trained on.
+    """Estimate row-level metrics of probabilities, from bags that the model was not trained on.
 
-    Every metric is what row labels would give, up to its interval: unbiased over all ways to deal the rows into bags. So
+    Every metric estimates what row labels would give: it is unbiased over random assignments of the rows to bags. So
     bags must be random: rows grouped regardless of their labels. Where the counts reject that, a `NotRandomWarning` says
     so and the metrics are withheld; see `Evaluation`.
 
@@ -243,29 +243,29 @@ def evaluate(
     probabilities : array-like of shape (n_rows,) or (n_rows, n_classes)
         What `predict_proba` gives, or the probabilities of the positive class.
     y : array-like of shape (n_rows,) or (n_rows, n_classes)
-        Each row's bag proportion; without `bags`, the rows' own labels as 0 and 1 or a class a column.
+        Each row's bag proportion; without `bags`, the row labels as 0 and 1 or as one column per class.
     bags : array-like of shape (n_rows,), optional
-        An id a row; without it every row is its own bag.
+        The bag id of each row; by default every row is its own bag.
     counts : mapping or table, optional
-        In the place of `y`: a report of counts by bag id, as `LLPClassifier.fit_bags` takes it.
+        Instead of `y`: a report of counts by bag id, as for `LLPClassifier.fit_bags`.
     classes : array-like of shape (n_classes,), optional
-        The class of each column of `probabilities`, such as `model.classes_`; by default the names of its columns, if it has some.
-        Columns of `y` and of `counts` are matched with them by name. It is needed if these have names that are not in sorted order.
+        The class of each column of `probabilities`, such as `model.classes_`; by default the names of its columns, if any.
+        Columns of `y` and of `counts` are matched with them by name. It is required if these names are not in sorted order.
     noise : (str, float or array-like), optional
-        Noise that was added to `counts`: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one a bag.
+        Noise that was added to `counts`: ("laplace", scale) or ("gaussian", standard deviation), of all bags or one per bag.
     level : float, default=0.95
         The level of intervals.
     of : {"population", "rows"}, default="population"
-        Whether intervals are for the population that the rows were drawn from, or for these very rows: then only how they fell into
-        bags is chance, and row labels leave none. The values are the same.
+        What intervals cover: metrics of the population that the rows were drawn from, or of these rows. For these rows only the
+        assignment to bags is random. The values are the same.
     bootstrap : int, optional
-        Make intervals by drawing bags with replacement so many times, instead of from standard errors.
+        The number of bootstrap draws of bags for the intervals; by default they are computed from standard errors.
     seed : int, default=1
         The seed of these draws.
     curves : bool, default=False
         Add confusion, thresholds, calibration and lift.
     force : bool, default=False
-        Give metrics also if the bags do not look random. The warning remains.
+        Return metrics even if the bags do not look random. The warning remains.
 
     Returns
     -------
@@ -361,15 +361,15 @@ def _given(
 
 
 def bags_of(n_rows: int, y: Any, bags: Any, counts: Any) -> Bags:
-    """Bags as `evaluate` is told of them."""
+    """The bags that `evaluate` is called with."""
     if counts is not None:
         if bags is None or y is not None:
-            raise ValueError("counts go with bags, in the place of y")
+            raise ValueError("counts require bags and exclude y")
         return from_report(bags, counts, n_rows)
     if n_rows == 0:
         raise ValueError("there are no rows")
     if y is None:
-        raise ValueError("y, each row's bag proportion, is needed; or counts by bag")
+        raise ValueError("y, each row's bag proportion, or counts by bag are required")
     return from_proportions(y, np.arange(n_rows) if bags is None else bags, n_rows)
 
 
@@ -402,7 +402,7 @@ def bag_metric(
     probabilities, y, bags, classes
         As in `evaluate`.
     force : bool, default=False
-        Estimate it also if the bags do not look random, with a `NotRandomWarning`.
+        Estimate it even if the bags do not look random, with a `NotRandomWarning`.
 
     Examples
     --------
@@ -423,17 +423,17 @@ def estimated(name: str, probabilities: Any, given: Bags) -> float:
 
 
 def bag_scorer(name: str, *, force: bool = False) -> Any:
-    """A scorer for scikit-learn that sees bags alone: for `GridSearchCV`, `cross_val_score` and their like.
+    """A scorer for scikit-learn that needs only bags: for `GridSearchCV`, `cross_val_score` and similar functions.
 
-    The more the better, as scikit-learn has it: what is better if lower is negated. Bags reach it by metadata routing, which must be
+    Higher is better, as in scikit-learn: metrics for which lower is better are negated. Bags are passed by metadata routing, which must be
     enabled; they stay whole in each fold with `GroupKFold`. Bags of a fold that do not look random raise a `WithheldError`,
-    which a search turns into NaN and a warning: it then chooses by nothing, and not by biased numbers.
+    which a search turns into NaN and a warning instead of using biased numbers.
 
     Parameters
     ----------
     name : {"log_loss", "brier", "error", "accuracy", "auc", "balanced_accuracy"}
     force : bool, default=False
-        Score also by bags that do not look random, with a `NotRandomWarning`.
+        Score even bags that do not look random, with a `NotRandomWarning`.
 
     Examples
     --------
@@ -457,7 +457,7 @@ def bag_scorer(name: str, *, force: bool = False) -> Any:
     )
     import sklearn
 
-    # A request may only be set where routing is enabled, but holds ever after.
+    # A request can only be set while routing is enabled, but remains set.
     with sklearn.config_context(enable_metadata_routing=True):
         return scorer.set_score_request(bags=True)
 

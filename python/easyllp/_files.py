@@ -28,8 +28,8 @@ def save(model: LLPClassifier, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> LLPClassifier:
     """Read a model that `LLPClassifier.save` or the program `easyllp train` wrote.
 
-    Classes are what they were: text, numbers or truth values. Those of a report of one count are 0 and 1, the class that was counted.
-    A file has its columns in alphabetical order, and a table is read by the names of its columns, wherever they stand.
+    Classes keep their type: text, numbers or truth values. Those of a report with one count are 0 and 1, where 1 is the counted class.
+    Columns in a file are in alphabetical order; columns of a table are found by name, in any order.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def load(path: str | os.PathLike[str]) -> LLPClassifier:
     Returns
     -------
     LLPClassifier
-        Fitted; it has the settings that it was trained with, and defaults for all that a file does not hold, such as `n_jobs`.
+        A fitted model with its training settings, and defaults for settings that are not stored, such as `n_jobs`.
 
     Examples
     --------

@@ -18,7 +18,7 @@ class Parameter:
     about : str
         What it does.
     expected : str
-        The values that it takes, such as "a number above 0".
+        The valid values, such as "a number above 0".
     default : float, str, list or None
         None if it is unset by default.
     """
@@ -38,13 +38,13 @@ class Method:
     summary : str
         What it does.
     assumes : str
-        How bags must have been made.
+        The assumption on how bags were made.
     supports : str
-        The models and losses that it is for.
+        The supported models and losses.
     classes : str
-        How it treats more than two classes.
+        How it supports more than two classes.
     cost : str
-        Time per row and epoch beyond the model's own, with k rows in a bag and C classes.
+        The time per row and epoch in addition to the model, with k rows per bag and C classes.
     reference : str
         Where it comes from.
     parameters : dict of str to Parameter

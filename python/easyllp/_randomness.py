@@ -26,7 +26,7 @@ class WithheldError(KeyError, ValueError):
 
 
 class TrainingBagsWarning(UserWarning):
-    """A model is evaluated on bags that it was trained on, which flatters it."""
+    """A model is evaluated on its training bags: the metrics are too good."""
 
 
 def randomness(given: Bags, noise: tuple[str, list[float]] | None = None) -> dict[str, Any]:

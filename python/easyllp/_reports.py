@@ -63,7 +63,7 @@ def _check_counts(given: Bags) -> None:
         if is_size.any() and given.counts[:, ~is_size].any():
             name = given.columns[int(np.argmax(is_size))]
             raise ValueError(
-                f"column {name!r} of the report is the number of rows of every bag, and not the count of a class: leave it out, as by "
+                f"column {name!r} of the report is the number of rows of every bag, and not the count of a class: leave it out, for example with "
                 f"counts.drop(columns=[{name!r}])"
             )
 
@@ -101,7 +101,7 @@ def _flat(table: Any, keys: list[Hashable] | None, seen: Sequence[Hashable]) -> 
     rest = [name for name in names if name not in of_keys]
     if not rest or len(set(names)) < len(names):
         shown = ", ".join(map(repr, names))
-        raise ValueError(f"the report has the columns {shown or 'none'}: ids go first, then counts, each under a name of its own")
+        raise ValueError(f"the report has the columns {shown or 'none'}: expected ids first, then counts, with unique names")
     counts = list(zip(*(_values(table[name]) for name in rest), strict=True))
     source = f"its column{'s' if len(of_keys) > 1 else ''} {', '.join(map(repr, of_keys))}"
     return _Report(_ids(table, of_keys), rest, counts, source)

@@ -1,4 +1,4 @@
-"""Rows as the compiled part takes them: a float32 array, the parts of a sparse matrix, a table by Arrow's PyCapsules, or a list of columns."""
+"""Rows in the form of the compiled part: a float32 array, the parts of a sparse matrix, a table by Arrow's PyCapsules, or a list of columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def warn_of_scales(X: Any) -> None:
     widest, narrowest = (int(varying[place(ranges[varying])]) for place in (np.argmax, np.argmin))
     if ranges[widest] > _LARGE * low or ranges[narrowest] * _SMALL < high:
         warnings.warn(
-            f"X is an array, whose columns are taken as they are, and their ranges differ: column {widest} has a range of "
+            f"X is an array, whose columns are not scaled, and their ranges differ: column {widest} has a range of "
             f"{ranges[widest]:.3g}, column {narrowest} of {ranges[narrowest]:.3g}. The penalty `l2` and the learning rate then act "
             "unevenly on columns, and a table with the same numbers, whose columns are standardised, gives another model: scale X "
             "first, for instance with sklearn.preprocessing.StandardScaler",
@@ -127,7 +127,7 @@ def _holds_objects(column: Any) -> bool:
 
 
 def _column(column: Any) -> npt.NDArray[np.float64] | list[str | None]:
-    """Numbers as float64, all else as text, as Arrow would have it."""
+    """Numbers as float64, all else as text, as in Arrow."""
     kind = getattr(column.dtype, "kind", "O")
     name = type(column.dtype).__name__
     if name == "DatetimeTZDtype":

@@ -1,4 +1,4 @@
-"""Settings as the compiled part takes them."""
+"""Settings in the form of the compiled part."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 
 from easyllp import _easyllp
 
-#: Rows are counted in 32 bits, and so is all that they are counted by.
+#: Row indices and counts have 32 bits.
 MOST = 2**32 - 1
 
-#: More threads than this, or than there are cores, only wait for each other.
+#: The maximum number of threads, if there are not more cores.
 MOST_THREADS = 64
 
 
 def is_whole(number: Any) -> bool:
-    """Whether it is a whole number, which truth values are not, though Python takes them for such."""
+    """Whether it is a whole number; unlike in Python, truth values are not."""
     return isinstance(number, (int, np.integer)) and not isinstance(number, (bool, np.bool_))
 
 
@@ -52,7 +52,7 @@ def word(name: str, value: Any, *choices: str) -> str:
 
 
 def method_settings(method: Any, parameters: Any) -> dict[str, Any]:
-    """A method's name and its parameters, which may be among the words of its name."""
+    """A method's name and its parameters, which may be part of the name."""
     name, in_words = _easyllp.method_in_words(word("method", method))
     if parameters is not None and not isinstance(parameters, Mapping):
         raise TypeError(f"method_params is {parameters!r}: it must be a dict of parameters by name")
@@ -122,14 +122,14 @@ def _plain(value: Any) -> Any:
 
 
 def checked_seed(seed: Any, name: str = "seed") -> int:
-    """A seed, if it is one."""
+    """Check a seed."""
     if not is_whole(seed) or not 0 <= seed < 2**64:
         raise ValueError(f"{name} is {seed!r}: it must be a whole number from 0 to below 2^64")
     return int(seed)
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed that a number is, or that is drawn from what scikit-learn takes otherwise."""
+    """The seed: a number, or one drawn from a RandomState."""
     if random_state is None or random_state is np.random or isinstance(random_state, np.random.RandomState):
         from sklearn.utils import check_random_state
 
@@ -147,11 +147,11 @@ def image_shape(image: Any) -> str | None:
 
 
 def n_threads(n_jobs: int | None) -> int | None:
-    """How many threads `n_jobs` asks for; None is one a core."""
+    """How many threads `n_jobs` asks for; None is one per core."""
     if n_jobs is None:
         return None
     if not is_whole(n_jobs) or n_jobs == 0:
-        raise ValueError(f"n_jobs is {n_jobs!r}: it must be a whole number of at least 1, or -1 for one a core, -2 for one less, …")
+        raise ValueError(f"n_jobs is {n_jobs!r}: it must be a whole number of at least 1, or -1 for one per core, -2 for one less, …")
     if n_jobs == -1:
         return None
     n_cores = os.cpu_count() or 1

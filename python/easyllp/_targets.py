@@ -1,4 +1,4 @@
-"""Bags out of labels, and targets out of bags."""
+"""Bags from labels, and targets from bags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from easyllp._settings import checked_seed, is_whole, whole_number
 
 
 def counts_of(bags: Bags) -> npt.NDArray[np.float64]:
-    """Counts as the compiled part takes them: a line a bag, one column for two classes."""
+    """Counts in the form of the compiled part: a line per bag, one column for two classes."""
     return np.ascontiguousarray(bags.counts.reshape(len(bags.names), -1))
 
 
@@ -25,22 +25,22 @@ def soft_targets(
     prior: float | Sequence[float] | None = None,
     bag_weights: str = "equal",
 ) -> npt.NDArray[np.float32]:
-    """Give each row the target that any loss can be trained towards.
+    """Compute soft targets, which any loss can be trained on.
 
-    The loss ℓ(f, 0) + A·(ℓ(f, 1) − ℓ(f, 0)) with these targets A has, over all ways to deal rows into bags, the same mean as the
-    loss with the rows' own labels. Targets leave 0 to 1; cutting them off there would bias them.
+    The loss ℓ(f, 0) + A·(ℓ(f, 1) − ℓ(f, 0)) with these targets A has, over random assignments of rows to bags, the same mean as the
+    loss with the row labels. Targets may be outside of 0 to 1; clipping them would bias the loss.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,) or (n_rows, n_classes)
         Each row's bag proportion: the share of positive rows in its bag, or the share of each class.
     bags : array-like of shape (n_rows,)
-        An id a row, of any type that has a hash.
+        The bag id of each row, of any hashable type.
     prior : float or sequence of float, optional
-        The known share of the positive class, or of each class. Then targets are the paper's, A = p + k(α − p); else they are
-        centred at what the bags have in common, which needs no prior and is exact for any sizes.
+        The known share of the positive class, or of each class. Targets are then the paper's, A = p + k(α − p). By default they are
+        centred at the pooled proportions, which needs no prior and is exact for any sizes.
     bag_weights : {"equal", "size", "variance:RHO"}, default="equal"
-        How much say each bag has in centred targets.
+        The weights of bags in centred targets.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def soft_targets(
     if shares is not None and bag_weights != "equal":
         raise ValueError("bag_weights cannot be combined with prior")
     if bag_weights == "noise":
-        raise ValueError("bag_weights of noise are for counts with noise, and proportions have none: see LLPClassifier.fit_bags")
+        raise ValueError("bag_weights='noise' requires counts with noise: see LLPClassifier.fit_bags")
     targets = _easyllp.soft_targets(of.of_row, counts_of(of), None, shares, bag_weights)
     if targets.shape[1] == 1 and of.counts.ndim == 2:
         return np.concatenate([1 - targets, targets], axis=1)
@@ -67,16 +67,16 @@ def soft_targets(
 def make_bags(
     y: Any, size: int | tuple[int, int] = 64, *, seed: int = 1
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Deal labelled rows into bags at random, and forget their labels: what experiments are made of.
+    """Make random bags from labelled rows, for experiments.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        Labels. The larger of two is the positive class; of more than two, classes are in sorted order.
+        Row labels. The larger of two is the positive class; more classes are in sorted order.
     size : int or (int, int), default=64
-        Rows in a bag, or the least and the most of them; the last bag gets what is left.
+        The bag size, or its minimum and maximum; the last bag may be smaller.
     seed : int, default=1
-        Deals the same way each time, and as the program `easyllp bag` does.
+        The seed. The same seed gives the same bags as the program `easyllp bag`.
 
     Returns
     -------
@@ -94,14 +94,14 @@ def make_bags(
     """
     y = np.asarray(y)
     if y.ndim != 1 or len(y) == 0:
-        raise ValueError(f"y must be one label a row; its shape is {y.shape}")
+        raise ValueError(f"y must have one label per row; its shape is {y.shape}")
     if y.dtype.kind == "f" and not (np.isfinite(y) & (y == np.round(y))).all():
-        raise ValueError("y must be labels, and some are no whole numbers")
+        raise ValueError("y must be labels, found fractional numbers")
     if y.dtype.kind == "O" and any(value is None or value != value for value in y.tolist()):
-        raise ValueError("y must be labels, and some are missing")
+        raise ValueError("y must be labels, found missing ones")
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError("y has one class only, and two are needed")
+        raise ValueError("at least two classes are required, found one in y")
     ends = list(size) if isinstance(size, (tuple, list)) else [size]
     if not 1 <= len(ends) <= 2 or not all(is_whole(end) for end in ends) or min(ends) < 1 or max(ends) != ends[-1]:
         raise ValueError(f"size is {size!r}: it must be a whole number of at least 1, or two in order")

@@ -1,6 +1,6 @@
-"""Two small public data sets with row labels, inside the package, to play and to test with.
+"""Two small public data sets with row labels, included in the package for examples and tests.
 
-Both come from the UCI Machine Learning Repository under CC BY 4.0.
+Both are from the UCI Machine Learning Repository under CC BY 4.0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LightGBM on bags: an objective for soft targets, and a metric of held-out bags to stop and to choose by.
+"""LightGBM on bags: an objective for soft targets, and a metric on validation bags for early stopping and model selection.
 
 Examples
 --------
@@ -36,16 +36,16 @@ __all__ = ["metric", "objective", "probabilities"]
 
 
 def objective(targets: Any = None) -> Objective:
-    """The corrected log loss as an objective: slope p − A and curvature p(1 − p), or 2p(1 − p) for several classes.
+    """The corrected log loss as an objective: gradient p − A and Hessian p(1 − p), or 2p(1 − p) for several classes.
 
-    The same object serves ``lightgbm.train({"objective": …})`` and ``LGBMRegressor(objective=…)``. Scores are raw, and
-    so is what `predict` returns: `probabilities` makes probabilities of it.
+    The same object works for ``lightgbm.train({"objective": …})`` and ``LGBMRegressor(objective=…)``. Scores are raw, and
+    so is the output of `predict`: `probabilities` converts them.
 
     Parameters
     ----------
     targets : array-like of shape (n_rows,) or (n_rows, n_classes), optional
         The targets of the training rows, from `easyllp.soft_targets`. By default the labels of the data are the
-        targets, which serves two classes only: LightGBM holds one label a row. Several classes also need ``num_class``
+        targets, which supports two classes only: LightGBM stores one label per row. Several classes also need ``num_class``
         among the parameters.
 
     Returns
@@ -65,7 +65,7 @@ def objective(targets: Any = None) -> Objective:
 
 
 class Metric(BagMetric):
-    """A metric of held-out bags in the forms that LightGBM calls."""
+    """A metric on validation bags with LightGBM's signatures."""
 
     def __call__(self, first: Any, second: Any) -> tuple[str, float, bool]:
         scores = first if hasattr(second, "get_label") else second
@@ -73,25 +73,25 @@ class Metric(BagMetric):
 
 
 def metric(name: str, y: Any, bags: Any, *, link: str = "logit", force: bool = False) -> Metric:
-    """A metric that needs counts of bags and no row label.
+    """A metric estimated from counts of bags, without row labels.
 
-    It serves ``train(feval=…)`` and ``LGBMRegressor.fit(eval_metric=…)``. Have it evaluated on bags that are not
-    trained on, and on nothing else.
+    It works for ``train(feval=…)`` and ``LGBMRegressor.fit(eval_metric=…)``. Evaluate it only on bags that are not
+    used for training.
 
     Parameters
     ----------
     name : {"brier", "log_loss", "error", "accuracy", "auc", "balanced_accuracy"}
-        What to estimate. "brier" is the steadiest, and the one to stop by.
+        The metric. "brier" is the least noisy; use it for early stopping.
     y : array-like of shape (n_rows,) or (n_rows, n_classes)
         The share of positive rows, or of each class, in the bag of each held-out row.
     bags : array-like of shape (n_rows,)
         The bag of each held-out row.
     link : {"logit", "identity"}
-        What scores are: raw, as with `objective`, or probabilities already, as with LightGBM's own regression on
+        What scores mean: raw, as with `objective`, or probabilities, as with LightGBM's own regression on
         targets.
 
     force : bool, default=False
-        Estimate it also from bags that do not look random, with a `NotRandomWarning`; else they raise a `WithheldError`.
+        Estimate it even from bags that do not look random, with a `NotRandomWarning`; otherwise they raise a `WithheldError`.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Any scikit-learn classifier on bags, if it takes weights of rows, negative ones included.
+"""Any scikit-learn classifier on bags, if it supports sample weights, including negative ones.
 
-A row with the target A is trained on once for each class: with label 1 and the weight A, and with label 0 and the
+A row with the target A is used once for each class: with label 1 and the weight A, and with label 0 and the
 weight 1 − A. To a classifier that adds up weighted losses that is the corrected loss itself. Targets leave [0, 1], so
-weights are negative, and many classifiers refuse them, or drop them without a word, which would bring the bias of naive
-proportions back. `EasyLLPWrapper` therefore tries the classifier on a small problem first. With scikit-learn 1.9 it
+weights are negative, and many classifiers reject them, or drop them silently, which would bring the bias of naive
+proportions back. `EasyLLPWrapper` therefore tests the classifier on a small problem first. With scikit-learn 1.9 it
 finds right:
 
 - LogisticRegression with all solvers but liblinear, SGDClassifier, MLPClassifier;
@@ -17,10 +17,10 @@ It refuses
 - RidgeClassifier, which takes roots of weights;
 - AdaBoostClassifier, BaggingClassifier, RandomForestClassifier, GradientBoostingClassifier and XGBClassifier, which
   raise errors of their own; for XGBoost there is `easyllp.xgboost`;
-- whatever has no `sample_weight`.
+- classifiers without `sample_weight`.
 
-Right is not yet good: targets are noisy, so trees need large leaves, and boosting few rounds of shallow trees; choose
-settings by held-out bags.
+Targets are noisy: trees need large leaves, and boosting few rounds of shallow trees. Choose
+settings on validation bags.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     Parameters
     ----------
     estimator : estimator
-        A classifier whose `fit` has `sample_weight` and is right about negative weights. For a pipeline, wrap its last
+        A classifier whose `fit` has `sample_weight` and supports negative weights. For a pipeline, wrap its last
         step.
     prior : float or array-like of shape (n_classes,), optional
         The share of class 1, or of each class, if it is known; see `easyllp.soft_targets`.
     bag_weights : str
-        How much say each bag has; see `easyllp.soft_targets`.
+        The weights of bags; see `easyllp.soft_targets`.
     probe : bool
-        Whether `fit` tries the estimator on a small problem with negative weights first, and refuses one that gets it
-        wrong, or that predicts NaN in the end. That takes two fits of some hundred rows.
+        Whether `fit` first tests the estimator on a small problem with negative weights, and rejects one that fails
+        it, or that predicts NaN after fitting. The test takes two fits of some hundred rows.
 
     Attributes
     ----------
@@ -113,9 +113,9 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             What the estimator takes.
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             With bags, the share of positive rows, or of each class, in each row's bag. Without, the labels: every row
-            is a bag of its own, and the estimator is trained as it would be by itself.
+            is a bag of its own, and the estimator is trained as without the wrapper.
         bags : array-like of shape (n_rows,), optional
-            An id a row, of any type that has a hash.
+            The bag id of each row, of any hashable type.
         """
         X = eager(X)
         if bags is None:
@@ -123,8 +123,8 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return self
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise TypeError(
-                f"{_name(self.estimator)} has no sample_weight in fit, which targets of bags need: take a classifier "
-                "that has, and wrap that one itself where it is a part of a pipeline or of a search"
+                f"{_name(self.estimator)} has no sample_weight in fit, which targets of bags require: use a classifier "
+                "that has it, and wrap that one itself if it is part of a pipeline or of a search"
             )
         given = from_proportions(y, bags)
         found = randomness(given)
@@ -136,7 +136,7 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         targets = np.asarray(soft_targets(y, bags, prior=prior, bag_weights=self.bag_weights), dtype=np.float64)
         n_rows = _num_samples(X)
         if len(targets) != n_rows:
-            raise ValueError(f"X has {n_rows} rows and y has {len(targets)}: both need a line a row")
+            raise ValueError(f"X has {n_rows} rows and y has {len(targets)}: both need one entry per row")
         if targets.ndim == 2 and not targets.any(axis=0).all():
             empty = int(np.argmin(targets.any(axis=0)))
             raise ValueError(f"no bag counts a row of class {classes[empty]!r}: leave its column out")
@@ -173,12 +173,12 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return np.asarray(self.estimator_.feature_names_in_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
-        """Say how many rows are right: the share, by their own labels `y`, or with `bags` as bags tell it."""
+        """Return the accuracy: from row labels `y`, or with `bags` estimated from the proportions of bags."""
         if bags is None:
             return float(super().score(X, y, sample_weight))
         if hasattr(self, "predict_proba"):
             return bag_metric("accuracy", self.predict_proba(X), y, bags, classes=self.classes_)
-        # What is predicted is taken for certain, which is all the same to accuracy.
+        # Predictions are treated as certain, which does not change accuracy.
         return bag_metric("accuracy", self.predict(X)[:, None] == self.classes_, y, bags, classes=self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -193,7 +193,7 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class, of shape (n_rows, n_classes).
 
-        What the estimator puts outside of [0, 1] is cut off there: a tree's leaf holds the mean target of its rows.
+        Probabilities outside of [0, 1] are clipped: a tree's leaf holds the mean target of its rows.
         """
         check_is_fitted(self)
         shares = np.clip(self.estimator_.predict_proba(eager(X)), 0.0, None)
@@ -214,15 +214,15 @@ class EasyLLPWrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
 
 def _check_finite(fitted: Any, rows: Any) -> None:
-    """Refuse what predicts NaN, such as a variance that came out negative leads to."""
+    """Reject a classifier that predicts NaN, for example after a negative variance estimate."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(fitted, method):
             with np.errstate(all="ignore"):
                 said = getattr(fitted, method)(rows)
             if not np.isfinite(said).all():
                 raise ValueError(
-                    f"{_name(fitted)} was fitted but predicts NaN: targets are noisy, and something that is never "
-                    "negative on labels, such as a variance, came out negative. More or smaller bags would help, or "
+                    f"{_name(fitted)} was fitted but predicts NaN: targets are noisy, and an estimate that is never "
+                    "negative on labels, such as a variance, was negative. Use more or smaller bags, or "
                     "another classifier, such as LogisticRegression"
                 )
             return
@@ -233,11 +233,11 @@ def _name(estimator: Any) -> str:
 
 
 def _try_negative_weights(estimator: Any) -> None:
-    """Refuse an estimator that is not right about negative weights.
+    """Reject an estimator that does not support negative weights.
 
     Two clouds of points have their labels with the weight 1, the wrong labels with the weight 2, and these once more
-    with −2. What is wrong cancels out, so the clouds are told apart as if it were not there. If negative weights are
-    dropped, or taken for positive ones, the wrong labels win, and nearly all points come out reversed.
+    with −2. The wrong labels cancel out, so the clouds are separated as without them. If negative weights are
+    dropped, or treated as positive, the wrong labels dominate, and nearly all predictions are reversed.
     """
     told: list[float] = []
     for shift in (0.0, 6.0):  # some estimators take no negative features, others see no difference far from zero
@@ -254,22 +254,22 @@ def _try_negative_weights(estimator: Any) -> None:
             right = np.mean(cancelled.predict(points[3][0]) == points[3][1])
         except Exception as error:
             raise ValueError(
-                f"{_name(estimator)} does not take negative weights, and targets of bags need them "
-                f"({_first_line(error)}): take another classifier, such as LogisticRegression, or LLPClassifier"
+                f"{_name(estimator)} does not support negative weights, which targets of bags require "
+                f"({_first_line(error)}): use another classifier, such as LogisticRegression, or LLPClassifier"
             ) from error
         if right < (0.5 + told[-1]) / 2:
             raise ValueError(
-                f"{_name(estimator)} takes negative weights, which targets of bags need, but gets them wrong: on "
-                "points of which it tells "
-                f"{told[-1]:.0%} apart, wrong labels whose weights cancel out bring it to {right:.0%}. Take another "
+                f"{_name(estimator)} accepts negative weights, which targets of bags require, but handles them wrongly: on a "
+                "test problem with an accuracy of "
+                f"{told[-1]:.0%}, wrong labels whose weights cancel out reduce it to {right:.0%}. Use another "
                 "classifier or solver, "
                 "such as LogisticRegression with its default one, or LLPClassifier; probe=False trains it nevertheless"
             )
         return
     warnings.warn(
-        f"{_name(estimator)} with these settings cannot learn the small problem on which negative weights are tried, "
-        "so it is not known "
-        "whether it is right about them; probe=False silences this",
+        f"{_name(estimator)} with these settings does not learn the small problem that tests negative weights, "
+        "so it is unknown "
+        "whether it supports them; probe=False silences this",
         stacklevel=3,
     )
 

@@ -1,9 +1,9 @@
 """PyTorch on bags: losses for any network, and batches of whole bags.
 
-`EasyLLPLoss` takes rows one by one, in batches of any kind: each row has a soft target. `ProportionMatchingLoss` and
-`CountLikelihoodLoss` judge a bag as a whole, and need batches of whole bags, which `BagBatchSampler` makes. EasyLLP is
-unbiased for any loss and model; the likelihood of counts has less variance, and usually learns more from the same bags,
-if the network is large enough to say what it has to.
+`EasyLLPLoss` is a loss of single rows, for any minibatches: each row has a soft target. `ProportionMatchingLoss` and
+`CountLikelihoodLoss` are losses of whole bags, and require batches of whole bags from `BagBatchSampler`. EasyLLP is
+unbiased for any loss and model. The likelihood of counts has less variance, and usually gives a better model from the
+same bags if the network is large enough.
 
 Examples
 --------
@@ -45,7 +45,7 @@ __all__ = ["BagBatchSampler", "CountLikelihoodLoss", "EasyLLPLoss", "ProportionM
 
 REDUCTIONS = ("mean", "sum", "none")
 
-# Stands for the logarithm of zero: infinities would make the slopes of impossible terms NaN, where they are zero.
+# Replaces the logarithm of zero: infinities would make the gradients of impossible terms NaN instead of zero.
 IMPOSSIBLE = -1e30
 
 
@@ -53,17 +53,17 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
     """Any loss of single rows, corrected so that it is unbiased under soft targets: Σ_c A_c ℓ(f, c).
 
     For two classes that is ℓ(f, 0) + A·(ℓ(f, 1) − ℓ(f, 0)) (eq. *simple_tlalpha* of the paper). Targets may be outside
-    of [0, 1] and so the corrected loss may be negative: it is an estimate, which is right on average. Large networks
-    fit the noise in it; stop by the Brier score of held-out bags, and prefer a squared loss to log loss.
+    of [0, 1] and so the corrected loss may be negative: it is an unbiased estimate. Large networks overfit
+    its noise; use early stopping on the Brier score of validation bags, and prefer a squared loss to log loss.
 
     Parameters
     ----------
     loss : callable, optional
-        ``loss(scores, labels)`` returns one number a row. Scores of one column come with labels 0. and 1. of the same
-        shape and dtype, as `torch.nn.BCEWithLogitsLoss` wants them; scores of several columns with whole numbers, one a
+        ``loss(scores, labels)`` returns one number per row. Scores of one column come with labels 0. and 1. of the same
+        shape and dtype, as `torch.nn.BCEWithLogitsLoss` wants them; scores of several columns with whole numbers, one per
         row, as `torch.nn.CrossEntropyLoss` does. Modules of PyTorch need ``reduction="none"``. By default log loss.
     reduction : {"mean", "sum", "none"}
-        What becomes of the losses of the rows.
+        How the losses of the rows are reduced.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
         Parameters
         ----------
         scores : Tensor of shape (n_rows,), (n_rows, 1) or (n_rows, n_classes)
-            What the network says of each row.
+            The network's output for each row.
         targets : Tensor of shape (n_rows,) or (n_rows, n_classes)
             Soft targets of the same rows, from `easyllp.soft_targets`.
         """
@@ -105,7 +105,7 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
         expected = (n_rows,) if targets.ndim == 1 and n_classes == 2 else (n_rows, n_classes)
         if scores.ndim not in (1, 2) or targets.shape != expected:
             raise ValueError(
-                f"scores have the shape {tuple(scores.shape)} and targets {tuple(targets.shape)}: one line a row is "
+                f"scores have the shape {tuple(scores.shape)} and targets {tuple(targets.shape)}: one line per row is "
                 "needed in both, and targets of several classes need a score for each"
             )
         if targets.ndim == 1:
@@ -116,7 +116,7 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
         return _reduced(losses, self.reduction)
 
     def _of_class(self, scores: Tensor, label: int) -> Tensor:
-        """The loss of each row, were this its label."""
+        """The loss of each row with this label."""
         several = scores.ndim == 2 and scores.shape[1] > 1
         if several:
             labels = torch.full((len(scores),), label, dtype=torch.long, device=scores.device)
@@ -130,8 +130,8 @@ class EasyLLPLoss(nn.Module):  # type: ignore[misc, unused-ignore]
             losses = functional.binary_cross_entropy_with_logits(scores, labels, reduction="none")
         if losses.numel() != len(scores):
             raise ValueError(
-                f"the loss returned the shape {tuple(losses.shape)} for {len(scores)} rows: it must return one number "
-                "a row (reduction='none')"
+                f"the loss returned the shape {tuple(losses.shape)} for {len(scores)} rows: expected one number per "
+                "row (reduction='none')"
             )
         return losses.reshape(-1)
 
@@ -144,7 +144,7 @@ class ProportionMatchingLoss(nn.Module):  # type: ignore[misc, unused-ignore]
     distance : {"cross_entropy", "squared"}
         −Σ_c α_c log h̄_c, or Σ_c (α_c − h̄_c)², over class 1 only if there are two; h̄ is the bag's mean probability.
     reduction : {"mean", "sum", "none"}
-        What becomes of the losses of the bags.
+        How the losses of the bags are reduced.
 
     Examples
     --------
@@ -174,17 +174,17 @@ class ProportionMatchingLoss(nn.Module):  # type: ignore[misc, unused-ignore]
 
 
 class CountLikelihoodLoss(nn.Module):  # type: ignore[misc, unused-ignore]
-    """−log P(count): how improbable a bag's count is, if its rows are independent with the network's probabilities.
+    """−log P(count): the negative log-likelihood of a bag's count, if rows are independent with the predicted probabilities.
 
-    The number of positive rows then has the Poisson-binomial distribution, which is reckoned exactly, row by row and in
-    logarithms; a bag of k rows takes k steps over at most k + 1 counts. The slope in a row's log odds is q − E[y |
-    count], the probability against what it becomes once the count is known. Several classes are taken one against the
-    rest each, and their losses added (a composite likelihood).
+    The number of positive rows then has the Poisson-binomial distribution, which is computed exactly, row by row and in
+    logarithms; a bag of k rows takes k steps over at most k + 1 counts. The derivative in a row's log-odds is q − E[y |
+    count], the probability minus the probability given the count. Several classes are treated one against the
+    rest, and their losses are added (a composite likelihood).
 
     Parameters
     ----------
     reduction : {"mean", "sum", "none"}
-        What becomes of the losses of the bags.
+        How the losses of the bags are reduced.
 
     Examples
     --------
@@ -205,21 +205,21 @@ class CountLikelihoodLoss(nn.Module):  # type: ignore[misc, unused-ignore]
         Parameters
         ----------
         scores : Tensor of shape (n_rows,), (n_rows, 1) or (n_rows, n_classes)
-            Log odds of class 1, or one score a class, of the rows of whole bags, in any order.
+            Log-odds of class 1, or one score per class, of the rows of whole bags, in any order.
         bags : Tensor of shape (n_rows,), of whole numbers
-            The place of each row's bag in `counts`.
+            The index of each row's bag in `counts`.
         counts : Tensor of shape (n_bags,) or (n_bags, n_classes)
             How many rows of each bag are positive, or in each class; of all bags, or of those in this batch.
         """
         logs, log_others, counts, layout = _whole_bags(scores, bags, counts)
-        # Two classes say the same thing twice.
+        # The second of two classes is redundant.
         classes = [1] if logs.shape[1] == 2 else list(range(logs.shape[1]))
         yes = layout.padded(logs[:, classes], IMPOSSIBLE)
         no = layout.padded(log_others[:, classes], 0.0)
         wanted = counts[:, classes].long()
         n_bags, size, n_classes = yes.shape
         # distribution[b, c, m]: the logarithm of the probability of m positive rows among those seen so far. What is
-        # more than the largest count of the batch is never looked at, and not kept.
+        # more than the largest count of the batch is not needed.
         distribution = yes.new_full((n_bags, n_classes, int(wanted.max()) + 1), IMPOSSIBLE)
         distribution[:, :, 0] = 0.0
         for row in range(size):
@@ -230,28 +230,28 @@ class CountLikelihoodLoss(nn.Module):  # type: ignore[misc, unused-ignore]
 
 
 class BagBatchSampler(torch.utils.data.Sampler[list[int]]):  # type: ignore[misc, unused-ignore]
-    """Batches of whole bags, for ``DataLoader(batch_sampler=…)`` or a loop of one's own.
+    """Batches of whole bags, for ``DataLoader(batch_sampler=…)`` or your own loop.
 
-    The order of bags is drawn anew in each epoch, from the seed and the number of the epoch alone. Epochs count by
-    themselves; `set_epoch` sets the number of the next one, to go on where a training ended.
+    The order of bags is drawn again in each epoch, from the seed and the number of the epoch alone. Epochs are counted
+    automatically; `set_epoch` sets the number of the next one, to resume training.
 
     Parameters
     ----------
     bags : array-like of shape (n_rows,)
-        An id a row, of any type that has a hash.
+        The bag id of each row, of any hashable type.
     bags_per_batch : int
         How many bags a batch has.
     shuffle : bool
-        Whether to draw an order of bags; otherwise they come in the order of their first rows.
+        Whether to shuffle the bags; otherwise they are in the order of their first rows.
     seed : int
-        What the order is drawn from.
+        The seed of the order.
     drop_last : bool
         Whether to leave out the last bags of an epoch if they do not make a whole batch.
 
     Attributes
     ----------
     places : Tensor of shape (n_rows,)
-        The place of each row's bag among `names`: what the losses take as `bags`.
+        The index of each row's bag in `names`: the argument `bags` of the losses.
     names : list
         The ids of the bags.
 
@@ -330,8 +330,8 @@ def _whole_bags(scores: Tensor, bags: Tensor, counts: Tensor) -> tuple[Tensor, T
         )
     if len(scores) == 0 or bags.shape != (len(scores),):
         raise ValueError(
-            f"there are {len(scores)} scores and bags has the shape {tuple(bags.shape)}: one place a row is needed, "
-            "and a row at least"
+            f"there are {len(scores)} scores and bags has the shape {tuple(bags.shape)}: one index per row is required, "
+            "and at least one row"
         )
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()  # sums of many logarithms need more digits

@@ -1,4 +1,4 @@
-"""XGBoost on bags: an objective for soft targets, and a metric of held-out bags to stop and to choose by.
+"""XGBoost on bags: an objective for soft targets, and a metric on validation bags for early stopping and model selection.
 
 Examples
 --------
@@ -38,11 +38,11 @@ __all__ = ["metric", "objective", "parameters", "probabilities"]
 
 
 def objective(targets: Any = None) -> Objective:
-    """The corrected log loss as an objective: slope p − A and curvature p(1 − p), or 2p(1 − p) for several classes.
+    """The corrected log loss as an objective: gradient p − A and Hessian p(1 − p), or 2p(1 − p) for several classes.
 
-    The same object serves ``xgboost.train(obj=…)`` and ``XGBRegressor(objective=…)``. Scores are raw; see `parameters`
-    for how `train` is made to predict probabilities. Labels out of 0 to 1 are what XGBoost's own logistic objective
-    refuses, and clipped ones would be biased: hence an objective of its own.
+    The same object works for ``xgboost.train(obj=…)`` and ``XGBRegressor(objective=…)``. Scores are raw; see `parameters`
+    for how to make `train` predict probabilities. XGBoost's own logistic objective rejects labels outside of 0 to 1,
+    and clipped labels would be biased.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def objective(targets: Any = None) -> Objective:
 def parameters(targets: Any) -> dict[str, Any]:
     """Parameters of `xgboost.train` that go with `objective`: predict probabilities, and start from the mean target.
 
-    XGBoost takes from them how scores become probabilities, so that `predict` of the model, also once saved, returns
+    They tell XGBoost how to convert scores to probabilities, so that `predict` of the model, even after saving, returns
     those.
 
     Parameters
@@ -83,7 +83,7 @@ def parameters(targets: Any) -> dict[str, Any]:
     {'objective': 'binary:logistic', 'base_score': 0.5, 'disable_default_eval_metric': True}
     """
     targets = checked_targets(targets)
-    # The default metric would judge rows against labels, and there are none.
+    # The default metric requires row labels, and there are none.
     common = {"disable_default_eval_metric": True}
     if targets.ndim == 2:
         return {"objective": "multi:softprob", "num_class": targets.shape[1], **common}
@@ -92,7 +92,7 @@ def parameters(targets: Any) -> dict[str, Any]:
 
 
 class Metric(BagMetric):
-    """A metric of held-out bags in the forms that XGBoost calls."""
+    """A metric on validation bags with XGBoost's signatures."""
 
     def __call__(self, first: Any, second: Any) -> Any:
         if hasattr(second, "get_label"):
@@ -101,25 +101,25 @@ class Metric(BagMetric):
 
 
 def metric(name: str, y: Any, bags: Any, *, link: str = "logit", force: bool = False) -> Metric:
-    """A metric that needs counts of bags and no row label.
+    """A metric estimated from counts of bags, without row labels.
 
-    It serves ``train(custom_metric=…)`` and ``XGBRegressor(eval_metric=…)``. Have it evaluated on bags that are not
-    trained on, and on nothing else.
+    It works for ``train(custom_metric=…)`` and ``XGBRegressor(eval_metric=…)``. Evaluate it only on bags that are not
+    used for training.
 
     Parameters
     ----------
     name : {"brier", "log_loss", "error", "auc"}
-        What to estimate. "brier" is the steadiest, and the one to stop by. XGBoost takes "auc" for better when higher
-        and all others when lower, so "accuracy" is refused: "error" says the same.
+        The metric. "brier" is the least noisy; use it for early stopping. XGBoost maximises "auc" and minimises
+        all others, so "accuracy" is not supported: use "error".
     y : array-like of shape (n_rows,) or (n_rows, n_classes)
         The share of positive rows, or of each class, in the bag of each held-out row.
     bags : array-like of shape (n_rows,)
         The bag of each held-out row.
     link : {"logit", "identity"}
-        What scores are: raw, as with `objective`, or probabilities already, as with ``reg:squarederror`` on targets.
+        What scores mean: raw, as with `objective`, or probabilities, as with ``reg:squarederror`` on targets.
 
     force : bool, default=False
-        Estimate it also from bags that do not look random, with a `NotRandomWarning`; else they raise a `WithheldError`.
+        Estimate it even from bags that do not look random, with a `NotRandomWarning`; otherwise they raise a `WithheldError`.
 
     Returns
     -------
@@ -134,5 +134,5 @@ def metric(name: str, y: Any, bags: Any, *, link: str = "logit", force: bool = F
     0.0
     """
     if name in ("accuracy", "balanced_accuracy"):
-        raise ValueError(f"XGBoost would take a low {name} for the better one: use the metric 'error', or 'auc'")
+        raise ValueError(f"XGBoost would minimise {name}: use the metric 'error', or 'auc'")
     return Metric(name, y, bags, link, force)

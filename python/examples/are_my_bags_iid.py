@@ -2,7 +2,7 @@
 
     python are_my_bags_iid.py [--out figure.svg]
 
-Bags of Adult's rows are made at random, and by education, which goes with the label. Needs pandas.
+Bags of Adult's rows are grouped at random, and by education, which is correlated with the label. Needs pandas.
 """
 
 import argparse

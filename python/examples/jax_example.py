@@ -2,8 +2,8 @@
 
     python jax_example.py [--out figure.svg] [--size 8] [--seed 1]
 
-Needs JAX. EasyLLP, the naive way, which takes a bag's share for the label of its rows, and row labels are compared on
-test labels. Where classes are balanced, the naive way ranks rows well, but what it says are no probabilities: they
+Needs JAX. EasyLLP, the naive baseline, which takes a bag's share for the label of its rows, and row labels are compared on
+test labels. Where classes are balanced, the naive baseline ranks rows well, but what it says are no probabilities: they
 hardly leave the overall share.
 """
 
@@ -62,7 +62,7 @@ def main():
             axes.plot(*curve, "o-", label=name)
 
     title = f"Digits, even against odd, in bags of {options.size}"
-    draw(options.out, plot, xlabel="what the model says, ten groups of rows", ylabel="share of odd digits", title=title)
+    draw(options.out, plot, xlabel="predicted probability, ten groups of rows", ylabel="share of odd digits", title=title)
 
 
 if __name__ == "__main__":

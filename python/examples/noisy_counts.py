@@ -30,7 +30,7 @@ def reported(y, size, scale):
     return bags, dict(enumerate(counts)), ("laplace", scale) if scale else None
 
 
-# These bags are random. In so many tests at a level of 1 % a false alarm is likely, and would withhold the metrics.
+# These bags are random. In this many tests at a level of 1 % a false alarm is likely, and would withhold the metrics.
 warnings.simplefilter("ignore", NotRandomWarning)
 aucs = {}
 for size in (8, 32, 128):

@@ -2,7 +2,7 @@
 
     python onnx_serving.py [--out figure.svg]
 
-The server knows nothing of easyllp: the file holds the encoding of the columns, too. Needs onnxruntime and pandas.
+The server does not use easyllp: the file holds the encoding of the columns, too. Needs onnxruntime and pandas.
 """
 
 import argparse

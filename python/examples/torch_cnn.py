@@ -19,7 +19,7 @@ import easyllp
 from easyllp.torch import BagBatchSampler, CountLikelihoodLoss
 
 EPOCHS = 6
-# The least test accuracy that is expected after so many.
+# The minimum test accuracy expected after this many epochs.
 LEAST = 0.955
 
 

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def task() -> tuple[np.ndarray, np.ndarray]:
-    """Four hundred rows of three features, and labels that a line through the first two tells apart nearly always."""
+    """Four hundred rows of three features, and labels that a line through the first two separates nearly always."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(400, 3)).astype(np.float32)
     y = (X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=400) > 0).astype(int)

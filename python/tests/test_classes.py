@@ -1,4 +1,4 @@
-"""Classes have one order, and are matched by their names."""
+"""Classes have one order, and are matched by name."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_whatever_fit_is_given_it_fits_or_raises(X, y, bags, method, model, hold
 
 @st.composite
 def tasks(draw):
-    """Rows, their bags, and what each bag reports: one count, or one a class. There are two bags and two classes at least."""
+    """Rows, their bags, and what each bag reports: one count, or one per class. There are two bags and two classes at least."""
     n_rows, n_classes = draw(st.integers(6, 24)), draw(st.sampled_from([2, 2, 3]))
     whole = lambda most: arrays.arrays(np.int64, n_rows, elements=st.integers(0, most), fill=st.nothing())
     numbers = st.floats(-9, 9, width=32)

@@ -113,5 +113,5 @@ def test_what_is_wrong_is_said():
         easyllp.lightgbm.metric("f1", y, bags)
     with pytest.raises(ValueError, match="of 4 held-out rows and was given 3 scores"):
         easyllp.lightgbm.metric("brier", y, bags)(None, np.zeros(3))
-    with pytest.raises(ValueError, match="num_class must be set"):
+    with pytest.raises(ValueError, match="num_class if and only if"):
         easyllp.lightgbm.objective(np.ones((4, 3)) / 3)(None, np.zeros(4))

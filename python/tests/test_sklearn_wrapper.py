@@ -106,13 +106,13 @@ def test_bags_of_one_are_supervision(estimator):
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (AdaBoostClassifier(), "does not take negative weights"),
-        (RandomForestClassifier(n_estimators=5), "does not take negative weights"),
+        (AdaBoostClassifier(), "does not support negative weights"),
+        (RandomForestClassifier(n_estimators=5), "does not support negative weights"),
         (GradientBoostingClassifier(n_estimators=5), "negative weights"),
         (RidgeClassifier(), "negative weights"),
-        (LogisticRegression(solver="liblinear"), "gets them wrong"),
-        (LinearSVC(), "gets them wrong"),
-        (SVC(), "gets them wrong"),
+        (LogisticRegression(solver="liblinear"), "handles them wrongly"),
+        (LinearSVC(), "handles them wrongly"),
+        (SVC(), "handles them wrongly"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
@@ -120,7 +120,7 @@ def test_estimators_that_are_wrong_about_negative_weights_are_refused(estimator,
     X, _, bags, y = tables(n_rows=400)
     with pytest.raises(ValueError, match=words) as caught:
         EasyLLPWrapper(estimator).fit(X, y, bags=bags)
-    assert type(estimator).__name__ in str(caught.value) and "take another classifier" in str(caught.value).lower()
+    assert type(estimator).__name__ in str(caught.value) and "use another classifier" in str(caught.value).lower()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_estimators_without_weights_are_refused(estimator):
 
 def test_what_cannot_be_told_is_a_warning():
     X, _, bags, y = tables(n_rows=400)
-    with pytest.warns(UserWarning, match="it is not known whether it is right"):
+    with pytest.warns(UserWarning, match="it is unknown whether it supports"):
         EasyLLPWrapper(DummyClassifier()).fit(X, y, bags=bags)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -201,11 +201,11 @@ def test_what_is_wrong_is_said():
         ProportionMatchingLoss()(scores, bags, torch.tensor([1]))
     with pytest.raises(ValueError, match="their classes do not match"):
         ProportionMatchingLoss()(scores, bags, torch.ones(2, 3))
-    with pytest.raises(ValueError, match="one place a row"):
+    with pytest.raises(ValueError, match="one index per row"):
         ProportionMatchingLoss()(scores, bags[:3], torch.tensor([1, 1]))
     with pytest.raises(ValueError, match="reduction='none'"):
         EasyLLPLoss(torch.nn.BCEWithLogitsLoss())
-    with pytest.raises(ValueError, match="one number a row"):
+    with pytest.raises(ValueError, match="one number per row"):
         EasyLLPLoss(functional.binary_cross_entropy_with_logits)(scores, torch.ones(4))
     with pytest.raises(ValueError, match="targets of several classes need a score for each"):
         EasyLLPLoss()(scores, torch.ones(4, 3))
@@ -257,7 +257,7 @@ def test_the_sampler_counts():
 
 
 def learnt(loss, classes=2, size=8):
-    """What share of rows a linear model tells apart, once it is trained on bags."""
+    """The accuracy of a linear model after training on bags."""
     torch.manual_seed(1)
     rows = normal(1600, 2).float()
     labels = (

@@ -29,7 +29,7 @@ def evaluated(trained, which, method="evaluate"):
 @pytest.mark.parametrize("method", ["evaluate", "score"])
 def test_training_bags_are_noticed(trained, method, tmp_path):
     model, _, _, bags, known = trained
-    with pytest.warns(TrainingBagsWarning, match="was trained on these bags: metrics from training bags flatter"):
+    with pytest.warns(TrainingBagsWarning, match="was trained on these bags: metrics from training bags are too good"):
         evaluated(trained, known, method)
     with pytest.warns(TrainingBagsWarning, match="trained on these bags"):
         evaluated(trained, bags < 100, method)

@@ -170,7 +170,7 @@ def test_what_is_wrong_is_said():
         easyllp.xgboost.metric("brier", [0.0, 0.5, 1.0, 1.0], bags)
     with pytest.raises(ValueError, match="of 4 held-out rows and was given 3 scores"):
         easyllp.xgboost.metric("brier", y, bags)(None, np.zeros(3))
-    with pytest.raises(ValueError, match="those of the rows that are trained on"):
+    with pytest.raises(ValueError, match="the targets of the training rows"):
         easyllp.xgboost.objective([0.5, 1.5])(None, np.zeros(3))
     with pytest.raises(ValueError, match="target of row index 1 is not a finite number"):
         easyllp.xgboost.objective([0.5, np.nan])

@@ -1,4 +1,4 @@
-//! The command line, as clap reads it.
+//! The command line, parsed by clap.
 
 use crate::commands::bag::BagArgs;
 use crate::commands::completions::{CompletionsArgs, ManArgs};
@@ -37,11 +37,11 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-/// The heading of options that all commands have.
+/// The heading of global options.
 const GLOBAL: &str = "Global options";
 
 impl Args {
-    /// Which messages are printed.
+    /// The verbosity of messages.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -51,7 +51,7 @@ impl Args {
     }
 }
 
-/// The version, with what the last digits of results depend on.
+/// The version, and the vector instructions that the last digits of results depend on.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
         let available: Vec<&str> = Vectors::available().into_iter().map(Vectors::as_str).collect();

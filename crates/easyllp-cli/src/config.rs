@@ -1,5 +1,6 @@
-//! `--config FILE`: settings in TOML. The `[data]` table says what to read, the other keys are those of
-//! [`FitConfig`] and of the commands. Every command reads the keys that it has options for, and the command line overrides them.
+//! `--config FILE`: settings in TOML. The `[data]` table names the inputs; the other keys are those
+//! of [`FitConfig`] and of the commands. Every command reads the keys that it has options for. The
+//! command line overrides them.
 
 use crate::data::DataConfig;
 use crate::method::MethodSetting;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// The settings of a file.
+/// The settings in a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ConfigFile {
@@ -60,7 +61,7 @@ impl Default for ConfigFile {
 }
 
 impl ConfigFile {
-    /// Reads a file, or has the defaults if there is none.
+    /// Reads a file; without one, returns the defaults.
     pub(crate) fn read(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let text =
@@ -104,7 +105,7 @@ pub(crate) fn list<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
     })
 }
 
-/// What has a form in words, such as `1x28x28`.
+/// A value with a text form, such as `1x28x28`.
 mod words {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! Rows and bags out of files, as the commands read them.
+//! Read rows and bags from files.
 
 pub(crate) mod args;
 pub(crate) mod config;
@@ -18,15 +18,15 @@ use easyllp::{
 };
 use std::collections::BTreeMap;
 
-/// Rows and bags out of files.
+/// Rows and bags read from files.
 pub(crate) struct Data {
-    /// The columns to learn from.
+    /// The feature columns.
     pub(crate) features: Table,
     pub(crate) bags: Bags,
     pub(crate) classes: Classes,
-    /// The shape of the images that a row is, if it is one and the files say it.
+    /// The image shape of a row, if the files store it.
     pub(crate) image: Option<ImageShape>,
-    /// How many bags were left out because their counts are suppressed.
+    /// The number of bags left out because their counts are suppressed.
     pub(crate) n_suppressed: usize,
 }
 
@@ -44,12 +44,12 @@ impl DataConfig {
         Ok(Data { n_suppressed, ..data })
     }
 
-    /// The files that are read, as far as they are named and not found by a pattern.
+    /// The input files that are named, not matched by a pattern.
     pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
         self.rows.iter().chain(&self.reports)
     }
 
-    /// Reads rows that have labels of their own: each is a bag.
+    /// Reads rows with labels: each row is a bag.
     pub(crate) fn load_labelled(&self, label: &String, positive: &[String]) -> Result<Data> {
         self.read(std::slice::from_ref(label), &[], |rows| {
             let Labels { labels, classes } = labels(label, rows.column(label)?, positive)?;
@@ -58,7 +58,8 @@ impl DataConfig {
         })
     }
 
-    /// Reads the columns to learn from and others beside, out of which bags are made; `text` columns are read as text.
+    /// Reads the feature columns and other columns, from which bags are made; `text` columns are
+    /// read as text.
     fn read(
         &self,
         beside: &[String],
@@ -84,7 +85,8 @@ impl DataConfig {
         Ok(Data { features: whole.select(&features)?, bags, classes, image, n_suppressed: 0 })
     }
 
-    /// Reads the columns of an encoder, and others beside: keys as text. Only what is both is read twice.
+    /// Reads the columns of an encoder, and other columns: keys as text. A column that is both is
+    /// read twice.
     pub(crate) fn read_beside(&self, encoder: &Encoder, beside: &[String]) -> Result<(Table, Table)> {
         let features = encoder.columns().iter().map(|column| column.name.clone());
         let (again, once): (Vec<String>, Vec<String>) = features.partition(|name| beside.contains(name));
@@ -113,26 +115,27 @@ impl DataConfig {
         self.source(&self.rows, read_as)
     }
 
-    /// The rows as their files have them, but for the columns that are to be read as something else: keys are not among these.
+    /// The rows with the types of their files, except for columns with a type option; these are not
+    /// keys.
     pub(crate) fn kinds(&self) -> Result<Source> {
         let mut read_as = self.read_as();
         read_as.retain(|name, _| !self.key.contains(name));
         self.source(&self.rows, read_as)
     }
 
-    /// Files of rows or reports, read by these settings.
+    /// Files of rows or reports, with these options.
     pub(crate) fn source(&self, files: &[String], read_as: BTreeMap<String, ReadAs>) -> Result<Source> {
         let csv = CsvOptions { delimiter: self.delimiter, ..CsvOptions::default() };
         Ok(Source::open_with(files, read_as, csv)?)
     }
 
-    /// The columns that are to be read as something else than what they look like.
+    /// The columns with a type option.
     pub(crate) fn read_as(&self) -> BTreeMap<String, ReadAs> {
         let numbers = self.numeric.iter().map(|name| (name.clone(), ReadAs::Number));
         numbers.chain(self.categorical.iter().map(|name| (name.clone(), ReadAs::Category))).collect()
     }
 
-    /// The columns to learn from.
+    /// The feature columns.
     fn feature_columns(&self, source: &Source, not_these: &[String]) -> Result<Vec<String>> {
         for name in self.features.iter().chain(&self.exclude) {
             source.kind(name)?;
@@ -151,8 +154,8 @@ impl DataConfig {
         Ok(columns)
     }
 
-    /// Bags out of rows and reports, with the count columns in the order of classes. `kinds` has the rows as their files have
-    /// them. What was dropped or left out is said on stderr.
+    /// Joins rows and reports into bags, with the count columns in the order of classes. `kinds`
+    /// holds the rows with the types of their files. Reports dropped rows and reports on stderr.
     pub(crate) fn join(&self, kinds: &Source, rows: &Table, order: &CountOrder) -> Result<Joined> {
         let keys = self.key_columns(kinds)?;
         let counts = match order {
@@ -206,7 +209,7 @@ impl DataConfig {
         Ok(joined)
     }
 
-    /// The key columns, and what they hold in either file: it decides how keys are compared.
+    /// The key columns with their kinds in either file, which decide how keys are compared.
     fn key_columns(&self, rows: &Source) -> Result<Vec<KeyColumn>> {
         let reports = self.source(&self.reports, BTreeMap::new())?;
         let column = |name: &String| {
@@ -215,7 +218,7 @@ impl DataConfig {
         self.key.iter().map(column).collect()
     }
 
-    /// The classes that the reports count, and the order of their columns.
+    /// The classes of the reports, and the order of their count columns.
     pub(crate) fn classes(&self) -> Result<(Classes, CountOrder)> {
         let counted = self.counted()?;
         if let [positive] = counted {

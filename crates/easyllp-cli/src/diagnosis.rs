@@ -1,4 +1,5 @@
-//! Whether the bags are what estimates need, in words: for `inspect`, the page of `evaluate`, and warnings.
+//! Whether the bags satisfy the assumptions of estimates: text for `inspect`, the page of
+//! `evaluate`, and warnings.
 
 use crate::output::thousands;
 use anyhow::Result;
@@ -11,20 +12,20 @@ use easyllp::{Bags, Rows};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What becomes of metrics that random bags are assumed for.
+/// Whether metrics that assume random bags are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Shown {
-    /// Nothing speaks against them.
+    /// The bags look random.
     Yes,
-    /// Something does, and `--force` was given.
+    /// They do not, and `--force` was given.
     Forced,
-    /// Something does.
+    /// They do not.
     Withheld,
 }
 
 impl Shown {
-    /// Metrics are biased if bags are not random, and if some were left out by their counts.
+    /// Metrics are biased if bags are not random, or if bags were left out by their counts.
     pub(crate) fn new(found: &Randomness, n_suppressed: usize, force: bool) -> Self {
         match (found.is_rejected() || n_suppressed > 0, force) {
             (false, _) => Self::Yes,
@@ -38,7 +39,7 @@ impl Shown {
     }
 }
 
-/// What is to be said of the bags before any metric, if something is: a sentence for each thing.
+/// The warnings to show before any metric, one sentence each.
 pub(crate) fn verdict(found: &Randomness, n_suppressed: usize, shown: Shown) -> Option<String> {
     // Bags that were left out by their counts make the others look balanced.
     let reason = match (n_suppressed, found.verdict) {
@@ -57,14 +58,14 @@ pub(crate) fn verdict(found: &Randomness, n_suppressed: usize, shown: Shown) -> 
     })
 }
 
-/// A sentence, with a capital letter and a full stop.
+/// Text as a sentence, with a capital letter and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", letters.as_str())
 }
 
-/// What the bags are like and what they can tell, a paragraph each.
+/// The diagnosis of the bags, one paragraph each.
 pub(crate) fn diagnosis(bags: &Bags, found: &Randomness) -> Result<Vec<String>> {
     let advice = match found.verdict {
         Verdict::NotRandom => " Make bags at random if you can.",
@@ -75,7 +76,7 @@ pub(crate) fn diagnosis(bags: &Bags, found: &Randomness) -> Result<Vec<String>> 
     Ok(paragraphs)
 }
 
-/// The columns that differ from bag to bag by more than chance, the most uneven first.
+/// The columns that differ between bags by more than chance, the largest ratio first.
 pub(crate) fn uneven_columns(rows: &Rows, encoder: &Encoder, bags: &Bags) -> Result<Vec<String>> {
     if bags.n_bags() < 2 || bags.n_members() <= bags.n_bags() {
         return Ok(Vec::new());
@@ -95,7 +96,7 @@ pub(crate) fn uneven_columns(rows: &Rows, encoder: &Encoder, bags: &Bags) -> Res
 
 /// A paragraph on such columns.
 pub(crate) fn on_uneven_columns(names: &[String]) -> String {
-    /// Columns that are named, at most.
+    /// The maximum number of columns named.
     const NAMED: usize = 5;
     let more = names.len().saturating_sub(NAMED);
     let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -107,7 +108,7 @@ pub(crate) fn on_uneven_columns(names: &[String]) -> String {
     )
 }
 
-/// What so many bags can tell.
+/// How much information the bags hold.
 fn outlook(bags: &Bags) -> Result<Vec<String>> {
     /// Figures that the plan is made for.
     const ERROR: f64 = 0.1;

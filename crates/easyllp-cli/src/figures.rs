@@ -1,4 +1,4 @@
-//! How good a model is: from bags, and in truth where labels are given.
+//! Metrics of a model: estimated from bags, and true ones if labels are given.
 
 use crate::diagnosis::Shown;
 use anyhow::Result;
@@ -8,7 +8,7 @@ use easyllp::{Bags, Estimate, Estimator, Partition, Predictions, classes::Classe
 use ndarray::Array2;
 use serde::Serialize;
 
-/// A metric of rows, as estimated from bags and from row labels.
+/// A row-level metric, estimated from bags and computed from row labels.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
@@ -18,19 +18,19 @@ pub(crate) struct Figure {
     pub(crate) truth: Option<f64>,
 }
 
-/// What curves and tables show beyond single figures; for two classes.
+/// Curves and groups, for two classes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Curves {
-    /// Decisions at thresholds: the ROC curve, and precision against recall.
+    /// Metrics at thresholds, for ROC and precision-recall curves.
     pub(crate) thresholds: Vec<AtThreshold>,
-    /// Where scores give probabilities.
+    /// The calibration, if scores give probabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) calibration: Option<Calibration>,
     pub(crate) lift: Vec<LiftRow>,
 }
 
-/// The metrics of scores, from bags unless they are withheld, and from the labels of all rows if they are given: of the
-/// rows that are in bags.
+/// The metrics of scores: estimated from bags unless they are withheld, and from the row labels, if
+/// given, of the rows in bags.
 pub(crate) fn figures(
     scores: &Array2<f32>,
     link: Link,
@@ -50,7 +50,7 @@ pub(crate) fn figures(
     Ok(from_bags.into_iter().enumerate().map(figure).collect())
 }
 
-/// Bags of one row each, from which every estimate is the truth.
+/// Bags of one row each, for which every estimate is exact.
 pub(crate) fn single_rows(bags: &Bags, labels: &[u32]) -> easyllp::Result<Bags> {
     let partition = Partition::new(bags.n_rows(), bags.rows().into_iter().map(|row| [row]))?;
     Bags::from_labels(partition, labels, bags.n_classes())
@@ -75,12 +75,12 @@ pub(crate) fn curves(
     })
 }
 
-/// A sentence on which of two classes figures such as recall are of.
+/// A sentence that names the positive class.
 pub(crate) fn positive_class(classes: &Classes) -> String {
     classes.positive().map_or_else(String::new, |positive| format!(" The positive class is `{positive}`."))
 }
 
-/// The metrics as a table for people: without the columns of estimates, if these are withheld.
+/// The metrics as a text table, without estimates if they are withheld.
 pub(crate) fn table(figures: &[Figure]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -105,7 +105,7 @@ pub(crate) fn table(figures: &[Figure]) -> Table {
 pub(crate) const ON_ASTERISKS: &str =
     "* The estimate is outside its range: too few bags. The nearest possible value is shown.";
 
-/// A value that its range allows, marked if the estimate is another.
+/// A value clipped to its natural range, marked if it differs.
 pub(crate) fn value(estimate: &Estimate, decimals: usize) -> String {
     if estimate.outside_range {
         format!("{:.decimals$}*", estimate.value.clamp(estimate.low, estimate.high))
@@ -114,14 +114,14 @@ pub(crate) fn value(estimate: &Estimate, decimals: usize) -> String {
     }
 }
 
-/// An interval; where nothing of it is within the range, that.
+/// An interval; if none of it is within the range, a note.
 pub(crate) fn interval(estimate: &Estimate, decimals: usize) -> String {
     let Estimate { low, high, outside_range, .. } = *estimate;
     let [low_end, high_end] = [low, high].map(|end| format!("{end:.decimals$}"));
     if outside_range && high <= low { "outside its range".into() } else { format!("{low_end} to {high_end}") }
 }
 
-/// Groups of rows by their probability, as a table for people.
+/// The calibration as a text table.
 pub(crate) fn calibration_table(calibration: &Calibration) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -137,7 +137,7 @@ pub(crate) fn calibration_table(calibration: &Calibration) -> Table {
     right_aligned(table, 0)
 }
 
-/// The best-scored rows, as a table for people.
+/// The lift as a text table.
 pub(crate) fn lift_table(lift: &[LiftRow]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
@@ -154,7 +154,7 @@ pub(crate) fn lift_table(lift: &[LiftRow]) -> Table {
     right_aligned(table, 0)
 }
 
-/// True classes against decisions, as a table for people.
+/// The confusion matrix as a text table.
 pub(crate) fn confusion_table(confusion: &Confusion, classes: &[String]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);

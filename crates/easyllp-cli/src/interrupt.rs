@@ -1,14 +1,14 @@
-//! Ctrl-C: it ends the program at once, but for work that ends by itself when it is asked to.
+//! Ctrl-C: exits at once, or asks long work to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a shell reports of a program that Ctrl-C ended.
+/// The exit code of an interrupted program.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 static IS_HEEDED: AtomicBool = AtomicBool::new(false);
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Why work ended early.
+/// Why work stopped early.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -20,7 +20,7 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// From now on an interrupt leaves nothing half-written.
+/// From now on an interrupt removes temporary files and exits.
 pub(crate) fn listen() {
     // Without a handler an interrupt still ends the program; what is half-written then stays under a hidden name.
     let _ = ctrlc::set_handler(|| {
@@ -34,12 +34,12 @@ pub(crate) fn listen() {
     });
 }
 
-/// From now on the first interrupt only asks to end: the work looks at [`is_asked`].
+/// From now on the first interrupt only sets a flag, which the work checks with [`is_asked`].
 pub(crate) fn heed() {
     IS_HEEDED.store(true, Ordering::Relaxed);
 }
 
-/// Whether there was one.
+/// Whether an interrupt was received.
 pub(crate) fn is_asked() -> bool {
     IS_ASKED.load(Ordering::Relaxed)
 }

@@ -1,6 +1,7 @@
 //! The program `easyllp`: reads its arguments, calls the library, prints. Data goes to stdout, messages to stderr.
 //!
-//! Exit codes: 0 all is well; 1 the data or the machine said no; 2 the command line makes no sense; 130 interrupted.
+//! Exit codes: 0 success; 1 an error in the data or on the machine; 2 an invalid command line; 130
+//! interrupted.
 
 /// Prints a message on stderr. Where nobody reads it, as after `2>&1 | head -1`, the work goes on: `std`'s macro panics there.
 macro_rules! eprintln {

@@ -1,4 +1,5 @@
-//! Messages on stderr, as many as `--quiet` and `--verbose` ask for. Data goes to stdout: see [`output`](crate::output).
+//! Messages on stderr, filtered by `--quiet` and `--verbose`. Data goes to stdout: see
+//! [`output`](crate::output).
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -31,14 +32,14 @@ pub(crate) fn warn(text: impl Display) {
     eprintln!("easyllp: warning: {text}");
 }
 
-/// Prints what was done, or how far it is.
+/// Prints progress or a note.
 pub(crate) fn note(text: impl Display) {
     if prints(Verbosity::Normal) {
         eprintln!("easyllp: {text}");
     }
 }
 
-/// Prints what only `--verbose` asks for.
+/// Prints a message that only `--verbose` shows.
 pub(crate) fn detail(text: impl Display) {
     if prints(Verbosity::Verbose) {
         eprintln!("easyllp: {text}");

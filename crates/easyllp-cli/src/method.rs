@@ -1,15 +1,15 @@
-//! The method as it is given on the command line or in a file.
+//! The method as given on the command line or in a file.
 
 use easyllp::{MethodConfig, classes::CountOrder, correction::LabelPrior};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::str::FromStr;
 
-/// A method, and how it was given: a prior of several classes is in the order of the count columns.
+/// A method as given: a prior of several classes is in the order of the count columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MethodSetting {
     method: MethodConfig,
-    /// Words, or a table of parameters.
+    /// Text, or a table of parameters.
     given: Value,
 }
 
@@ -26,7 +26,7 @@ impl MethodSetting {
         Ok(method)
     }
 
-    /// Whether a share is given for each class, and not that of the positive class alone.
+    /// Whether the prior has a share per class, not only that of the positive class.
     fn lists_prior(&self) -> bool {
         match &self.given {
             Value::String(words) => words.replace(char::is_whitespace, "").contains("prior=["),

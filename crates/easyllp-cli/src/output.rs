@@ -1,11 +1,11 @@
-//! Printing: what all commands share.
+//! Output and exit codes, shared by all commands.
 
 use anyhow::{Context, Result};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The exit code of a command line, or an environment, that makes no sense.
+/// The exit code for an invalid command line or environment.
 pub(crate) const USAGE: u8 = 2;
 
 /// Writes text to stdout.
@@ -14,7 +14,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write to standard output")
 }
 
-/// Refuses to write to a file that is also read.
+/// Rejects an output file that is also an input.
 pub(crate) fn refuse_overwrite<'p>(out: &Path, inputs: impl IntoIterator<Item = &'p String>) -> Result<()> {
     let Ok(real) = out.canonicalize() else { return Ok(()) }; // there is no such file yet
     if inputs.into_iter().any(|input| Path::new(input).canonicalize().is_ok_and(|input| input == real)) {
@@ -26,7 +26,7 @@ pub(crate) fn refuse_overwrite<'p>(out: &Path, inputs: impl IntoIterator<Item = 
     Ok(())
 }
 
-/// Whether the reader of stdout went away, as `| head` does: no error of ours.
+/// Whether the reader of stdout has closed it, as `| head` does: not an error.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -34,7 +34,7 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Answers a command line that is no order to work: help in full on stdout, a mistake in one line on stderr.
+/// Handles clap's errors: help on stdout, a mistake in one line on stderr.
 pub(crate) fn usage(answer: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NothingSaid;
     if !answer.use_stderr() || answer.kind() == NothingSaid {
@@ -53,17 +53,17 @@ pub(crate) fn usage(answer: &clap::Error) -> ExitCode {
     ExitCode::from(if answer.use_stderr() { USAGE } else { 0 })
 }
 
-/// A mistake on the command line that only shows once its parts are looked at together.
+/// A mistake in the combination of options.
 pub(crate) fn misuse(message: &str) -> anyhow::Error {
     clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message).into()
 }
 
-/// Settings that the library refuses are such a mistake, too.
+/// An error of the library, shown as a mistake on the command line if it is about settings.
 pub(crate) fn refused_settings(error: easyllp::Error) -> anyhow::Error {
     misuse(&spelled(&error.in_full()))
 }
 
-/// A sentence of the library with its settings as the command line spells them.
+/// A message of the library, with settings replaced by command-line options.
 pub(crate) fn spelled(sentence: &str) -> String {
     let options = ["l2", "epochs", "lr", "batch_size"];
     options.into_iter().fold(sentence.to_owned(), |sentence, name| {

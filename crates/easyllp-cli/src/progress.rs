@@ -1,4 +1,4 @@
-//! How far long work has come: a bar on a terminal, now and then a line elsewhere. Both on stderr.
+//! Progress on stderr: a bar on a terminal, otherwise a line from time to time.
 
 use crate::messages::{Verbosity, note, prints};
 use crate::output::thousands;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two lines, where there is no terminal.
+/// The time between two lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Whether progress is a bar.
@@ -18,7 +18,7 @@ fn has_bar() -> bool {
     prints(Verbosity::Normal) && std::io::stderr().is_terminal()
 }
 
-/// A training on its way through epochs.
+/// The progress of a training run.
 pub(crate) struct Training {
     bar: Option<ProgressBar>,
     what: String,
@@ -29,7 +29,7 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    /// Begins to watch: `what` says which of several trainings it is.
+    /// Starts; `what` names the training run.
     pub(crate) fn begin(what: &str, n_epochs: usize, n_rows: usize) -> Self {
         let bar = has_bar().then(|| {
             let template = "{msg} {wide_bar} {percent}%  {per_sec} rows  {eta} left";
@@ -42,7 +42,7 @@ impl Training {
         Self { bar, what: what.into(), n_epochs, n_rows, started: now, told: now }
     }
 
-    /// Takes note of what happened.
+    /// Handles an event.
     pub(crate) fn see(&mut self, progress: &Progress) {
         let (epoch, done, of_epoch) = match *progress {
             Progress::Batch { epoch, rows_done, n_rows } => (epoch, (epoch - 1) * n_rows + rows_done, n_rows),
@@ -70,7 +70,7 @@ impl Training {
         }
     }
 
-    /// L-BFGS has no number of iterations that is known beforehand, but one that can be estimated.
+    /// L-BFGS has no fixed number of iterations, but an estimated one.
     fn see_iteration(&mut self, iteration: usize, left: Option<usize>) {
         if let Some(bar) = &self.bar {
             bar.set_length(((iteration + left.unwrap_or(self.n_epochs - iteration)) * self.n_rows) as u64);
@@ -86,15 +86,15 @@ impl Training {
     }
 }
 
-/// A step of a command that may take long, and can only say that it is at it.
+/// A step that may take long and has no measure of progress.
 pub(crate) struct Step {
     bar: Option<ProgressBar>,
-    /// Ends the thread that writes lines, by being dropped.
+    /// Dropping it ends the thread that prints lines.
     end: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Step {
-    /// Begins to tell of it: `what` says what is done, such as "reading rows".
+    /// Starts; `what` names the step, such as "reading rows".
     pub(crate) fn begin(what: &str) -> Self {
         if has_bar() {
             let style = ProgressStyle::with_template("{msg} … {elapsed}").expect("a template that is right");
@@ -126,7 +126,7 @@ impl Drop for Step {
     }
 }
 
-/// A list of cells on its way, told of by any thread.
+/// The progress of a list of cells, reported by any thread.
 pub(crate) struct Cells {
     bar: Option<ProgressBar>,
     what: String,
@@ -134,7 +134,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// Begins to watch: `what` says which of several lists it is.
+    /// Starts; `what` names the list.
     pub(crate) fn begin(what: &str) -> Self {
         let bar = has_bar().then(|| {
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos} of {len} cells{msg}");
@@ -145,7 +145,7 @@ impl Cells {
         Self { bar, what: what.into(), told: Mutex::new(Instant::now()) }
     }
 
-    /// Takes note of how far it is.
+    /// Handles a progress report.
     pub(crate) fn see(&self, progress: &easyllp_lab::Progress) {
         let left = progress.left.map_or_else(String::new, |left| format!(", {} left", in_words(left)));
         let rate = format!(", {} rows/s", thousands(rounded(progress.rows_a_second)));
@@ -171,7 +171,7 @@ impl Drop for Cells {
     }
 }
 
-/// A download on its way, file after file.
+/// The progress of a download of several files.
 pub(crate) struct Download {
     bar: Option<ProgressBar>,
     told: Instant,
@@ -187,7 +187,7 @@ impl Download {
         Self { bar, told: Instant::now() }
     }
 
-    /// Takes note of how much of a file is there.
+    /// Handles a progress report of a file.
     pub(crate) fn see(&mut self, file: &str, done: u64, bytes: u64) {
         if let Some(bar) = &self.bar {
             if bar.message() != file {
@@ -211,7 +211,7 @@ impl Drop for Download {
     }
 }
 
-/// A time that is left, in the unit that suits it.
+/// A remaining time in a suitable unit.
 fn in_words(left: Duration) -> String {
     match left.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
@@ -220,7 +220,7 @@ fn in_words(left: Duration) -> String {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, for people")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rounded rate")]
 fn rounded(rate: f64) -> usize {
     rate as usize
 }

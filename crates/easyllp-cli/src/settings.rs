@@ -1,4 +1,4 @@
-//! Settings of a fit on the command line, over those of a file.
+//! Settings of a fit on the command line, which override those of a file.
 
 use crate::commands::parse_count;
 use crate::config::ConfigFile;
@@ -65,12 +65,12 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     smoothing: Option<NonZeroUsize>,
 
-    /// Seed of the split, of initial weights and of the order of rows. [default: 1]
+    /// Seed of the split, of initial weights and of minibatches. [default: 1]
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
 }
 
-/// A value that serde knows by a word.
+/// Parses a value by its serde name.
 fn parse_word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(text.into())
         .map_err(|error| error.to_string().replace("unknown variant", "unknown value"))

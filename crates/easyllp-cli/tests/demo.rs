@@ -37,7 +37,7 @@ fn the_table_is_as_documented() {
     });
 }
 
-/// The README shows a run of the program: its words are those of today, and its figures too, but for the last digit.
+/// The README shows a run of the program: its words and numbers are up to date, up to the last digit.
 #[test]
 fn the_readme_shows_this_very_output() {
     let readme = include_str!("../../../README.md");

@@ -32,7 +32,7 @@ fn named(columns: &[(&str, Kind)]) -> Vec<(String, Kind)> {
     columns.iter().map(|&(name, kind)| (name.to_owned(), kind)).collect()
 }
 
-/// Rows with a job, a month, two numbers and a label that goes with one of them, dealt to jobs and months regardless of it.
+/// Rows with a job, a month, two numbers and a label that depends on one of them, grouped into jobs and months regardless of it.
 fn rows() -> String {
     let mut text = "job,month,zip,x,y\n".to_owned();
     let mut state = 1_u64;

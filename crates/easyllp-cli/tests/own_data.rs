@@ -127,7 +127,7 @@ fn rows_with_labels_and_bags(folder: &Path, k: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A model with less to go by is worse, and a page shows what there is to see.
+/// A model with fewer features is worse, and the page shows the comparison.
 #[test]
 fn models_are_compared_and_shown() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -289,7 +289,7 @@ fn a_count_of_one_class_has_its_name() {
     assert!(page.contains("share of &gt;50K") && !page.contains("class 1"), "{page}");
 }
 
-/// Stopped and started again, `tune` repeats nothing and comes to the same end; `train` runs its file as it is.
+/// Stopped and started again, `tune` repeats nothing and has the same result; `train` reads its file unchanged.
 #[test]
 fn settings_are_tuned_and_nothing_is_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -524,7 +524,7 @@ fn a_table_is_learnt_by_a_network() {
     assert!(fs::metadata(folder.join("model.onnx")).expect("a file").len() > 4 * 32 * 36);
 }
 
-/// Rows in another order: each row has the same target, and the model is the same but for rounding.
+/// Rows in another order: each row has the same target, and the model is the same up to rounding.
 #[test]
 fn the_order_of_rows_does_not_matter() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! `easyllp reproduce`: what is done stays done, and results are the same bytes however they came about.
+//! `easyllp reproduce`: finished cells are kept, and an interrupted run ends with the same bytes.
 
 use assert_cmd::cargo::cargo_bin;
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
     for moment in 0..10 {
         let mut run = reproduce(folder.path(), "killed", &["--threads", "2"]);
         let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // At once, then when another tenth is done, in the midst of whatever is under way: by the clock it might always be before the first
+        // At once, then when another tenth is done, in the middle of other cells: by the clock it might always be before the first
         // cell or after the last.
         let is_early = || records(folder.path(), "killed").len() < moment * n_cells / 10;
         while is_early() && run.try_wait().unwrap().is_none() {

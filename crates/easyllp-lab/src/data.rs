@@ -1,4 +1,4 @@
-//! READ: the data sets of the experiments, with the paper's ways to make two classes of many.
+//! READ: the data sets of the experiments, and the paper's binary tasks on them.
 
 mod archive;
 mod criteo;
@@ -30,18 +30,18 @@ pub enum DatasetName {
     Optdigits,
     /// 48,842 people of a census, embedded.
     Adult,
-    /// Clicks that are made up, in the layout of Criteo's log.
+    /// Synthetic clicks in the layout of Criteo's log.
     SyntheticCtr,
     /// Criteo's Kaggle log, from the user's own copy.
     Criteo,
 }
 
 impl DatasetName {
-    /// All of them.
+    /// All data sets.
     pub const ALL: [Self; 6] =
         [Self::Mnist, Self::Cifar10, Self::Optdigits, Self::Adult, Self::SyntheticCtr, Self::Criteo];
 
-    /// What it holds and where it comes from, in a line.
+    /// A one-line description of the content and its source.
     pub fn about(self) -> &'static str {
         match self {
             Self::Mnist => "70,000 handwritten digits of 28 × 28 pixels; downloaded, 12 MB",
@@ -59,7 +59,7 @@ impl DatasetName {
         }
     }
 
-    /// Its name.
+    /// The name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mnist => "mnist",
@@ -71,12 +71,12 @@ impl DatasetName {
         }
     }
 
-    /// Whether its rows have fields of categories beside numbers.
+    /// Whether its rows have categorical fields in addition to numbers.
     pub(crate) fn has_fields(self) -> bool {
         matches!(self, Self::Adult | Self::SyntheticCtr | Self::Criteo)
     }
 
-    /// What its results are kept under: another word when the data have changed.
+    /// The name in result keys; it changes when the data change.
     fn kept_as(self) -> &'static str {
         match self {
             Self::SyntheticCtr => "synthetic-ctr, stronger effects",
@@ -84,7 +84,7 @@ impl DatasetName {
         }
     }
 
-    /// Its name in a headline.
+    /// The name in titles.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mnist => "MNIST",
@@ -97,35 +97,35 @@ impl DatasetName {
     }
 }
 
-/// Rows to train on and rows to test on, as models take them.
+/// Training and test rows, encoded for models.
 pub struct Data {
-    /// Which data set it is.
+    /// The data set.
     pub name: DatasetName,
-    /// To train on.
+    /// The training rows.
     pub train: Rows<'static>,
-    /// To test on.
+    /// The test rows.
     pub test: Rows<'static>,
-    /// The shape of images, if rows are images.
+    /// The shape of images, for image data.
     pub image: Option<ImageShape>,
     classes: Vec<&'static str>,
     train_labels: Vec<u32>,
     test_labels: Vec<u32>,
 }
 
-/// A question with two answers, or as many as there are classes.
+/// A task: binary, or with as many classes as the data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many answers there are.
+    /// The number of classes.
     pub n_classes: usize,
-    /// The answer for each row to train on.
+    /// The label of each training row.
     pub train: Vec<u32>,
-    /// The answer for each row to test on.
+    /// The label of each test row.
     pub test: Vec<u32>,
 }
 
-/// The folder where data sets are: what the environment says, or the user's cache.
+/// The folder of data sets: `EASYLLP_DATA`, or the user's cache.
 pub fn default_folder() -> PathBuf {
     let cache = || {
         std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| Path::new(&home).join(".cache"))
@@ -133,8 +133,9 @@ pub fn default_folder() -> PathBuf {
     std::env::var_os("EASYLLP_DATA").map_or_else(|| cache().join("easyllp"), PathBuf::from)
 }
 
-/// Brings a data set into its place in the folder, checked; what is there and right is left alone. `watch` gets the name of a file, the bytes
-/// of it that are there and its bytes in all, and may break it off.
+/// Downloads a data set into the folder and checks it; files that are already complete are kept.
+/// `watch` receives the name of a file, the bytes that are there and the total, and may cancel the
+/// download.
 pub fn get(
     name: DatasetName,
     folder: &Path,
@@ -166,7 +167,8 @@ pub fn get(
     Ok(folder)
 }
 
-/// Puts members of an archive into the folder. The archive goes, unless it was there before: then it is the user's.
+/// Extracts members of an archive into the folder. The archive is then deleted, unless it was there
+/// before.
 fn take_members(
     file: &download::Published,
     members: &[(&str, &str, &str)],
@@ -183,7 +185,8 @@ fn take_members(
     Ok(())
 }
 
-/// Whether the files of a data set are in the folder, as long as they should be; embedded ones and those that are made up need none.
+/// Whether the files of a data set are in the folder with the right size; embedded and synthetic
+/// data need none.
 pub fn is_here(name: DatasetName, folder: &Path) -> bool {
     let length = |file: &str| {
         let found = std::fs::metadata(folder.join(name.as_str()).join(file));
@@ -201,7 +204,7 @@ pub fn is_here(name: DatasetName, folder: &Path) -> bool {
     }
 }
 
-/// Reads a data set, from the folder unless it is embedded or made up.
+/// Reads a data set, from the folder unless it is embedded or synthetic.
 pub(crate) fn load(name: DatasetName, folder: &Path) -> Result<Data> {
     match name {
         DatasetName::Mnist => {
@@ -288,7 +291,7 @@ fn of_images(
 }
 
 impl Data {
-    /// What a model must know of the rows.
+    /// The shape of the rows, for creating a model.
     pub fn form(&self) -> RowsForm<'_> {
         RowsForm {
             n_dense: self.train.n_dense(),
@@ -297,8 +300,7 @@ impl Data {
         }
     }
 
-    /// What its results are kept under. Of a data set that the user brings there may be more or less from one time to the next, so its rows
-    /// are counted.
+    /// The name in result keys. The user's own data may change in size, so its rows are counted.
     pub(crate) fn kept_as(&self) -> String {
         let name = self.name.kept_as();
         match self.name {
@@ -307,8 +309,8 @@ impl Data {
         }
     }
 
-    /// Tasks by name: `one-vs-all` is one for each class, `even-vs-odd`, `animal-vs-machine`, the name of a class against the rest, `all-classes`, or, where
-    /// there are two classes, `label`.
+    /// Tasks by name: `one-vs-all` gives one per class; `even-vs-odd`, `animal-vs-machine`, `all-classes`, or the
+    /// name of a class against the rest; for two classes, `label`.
     pub fn tasks(&self, names: &[String]) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
         for name in names {
@@ -370,7 +372,7 @@ impl Data {
     }
 }
 
-/// Whether a task asks for one class of several: their accuracies are shown as one mean.
+/// Whether a task is one of several one-vs-all tasks, whose accuracies are shown as one mean.
 pub(crate) fn is_against_rest(task: &str) -> bool {
     task.ends_with(" vs rest")
 }

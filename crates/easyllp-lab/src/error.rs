@@ -1,86 +1,86 @@
-//! What can go wrong.
+//! The errors of the lab.
 
 use crate::data::default_folder;
 use std::path::{Path, PathBuf};
 
-/// Why an experiment could not be made.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The library refused something.
+    /// An error of the library.
     #[error(transparent)]
     Library(#[from] easyllp::Error),
-    /// A file that could not be had, or an archive that does not hold what it should.
+    /// A failed download, or an archive without the expected content.
     #[error(transparent)]
     Download(#[from] crate::data::DownloadError),
-    /// A description that is none.
+    /// An invalid experiment file.
     #[error("{name} describes no experiment: {reason}")]
     Description {
-        /// Its name, or its file.
+        /// Its name or file.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A data set that is not on this machine.
     #[error("{dataset} is not in {}: `easyllp datasets get {dataset}{}` brings it there", folder.display(), into(folder))]
     NoData {
-        /// Which one.
+        /// The data set.
         dataset: &'static str,
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
     },
-    /// Criteo's log, which only the user can bring.
+    /// Criteo's log, which cannot be downloaded.
     #[error("{} is not there: put your own copy of Criteo's Kaggle log there; its licence does not let others pass it on", path.display())]
     NoCriteo {
-        /// Where it was looked for.
+        /// The folder that was searched.
         path: PathBuf,
     },
-    /// Criteo's log, of which there is too little.
+    /// Criteo's log with too few lines.
     #[error("{} has {lines} lines, but at least {needed} are needed: the first {} to train on, those after them to test on", path.display(), needed - 1)]
     ShortCriteo {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// How many it has.
+        /// The number of lines found.
         lines: usize,
-        /// How many it takes.
+        /// The number of lines required.
         needed: usize,
     },
     /// A task that a data set does not have.
     #[error("{dataset} has no task `{task}`; it has {known}")]
     NoTask {
-        /// Which data set.
+        /// The data set.
         dataset: &'static str,
-        /// What was asked for.
+        /// The task that was requested.
         task: String,
-        /// What there is.
+        /// The tasks that exist.
         known: String,
     },
-    /// Parts of an experiment that could not be done.
+    /// Cells of an experiment that failed.
     #[error("{failed} of its cells failed, the first of them `{key}`")]
     Cells {
-        /// How many.
+        /// The number of failed cells.
         failed: usize,
-        /// Which was the first.
+        /// The first of them.
         key: String,
-        /// Why it failed.
+        /// The error of the first.
         source: Box<Error>,
     },
-    /// A line that does not belong into its file.
+    /// An invalid line in a file.
     #[error("{path} is not what it should be: line {line} has `{text}`", path = path.display())]
     BadLine {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is there.
+        /// The content.
         text: String,
     },
 }
 
-/// What to add to a command that fetches data, so that it comes into this folder.
+/// The option that makes a download go into this folder.
 fn into(folder: &Path) -> String {
     if folder == default_folder() { String::new() } else { format!(" --dir {}", folder.display()) }
 }
 
-/// What experiments return.
+/// The result type of the lab.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,12 +1,12 @@
-//! The experiments: each described by a file, each a list of [cells](crate::Cell).
+//! The experiments: each is described by a file and consists of [cells](crate::Cell).
 
 mod accuracy;
 pub(crate) mod comparison;
+mod diverged;
 mod erm;
 mod held_out;
 pub(crate) mod method;
 mod population;
-mod ran_away;
 mod sgd;
 mod tracking;
 mod variance;
@@ -27,17 +27,17 @@ use easyllp::ModelSpec;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What an experiment is to do, as its file says.
+/// The content of an experiment file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "experiment", rename_all = "kebab-case")]
 pub enum Kind {
-    /// Accuracy of methods against the size of bags.
+    /// Accuracy against bag size, by method.
     Accuracy(Accuracy),
-    /// Methods as users run them, on the same bags.
+    /// Methods with default settings, on the same bags.
     Comparison(Comparison),
-    /// Variance of estimates against the size of bags and the share of positives.
+    /// Variance of estimates against bag size and share of positives.
     Variance(Variance),
-    /// The loss in the course of a training, true and from bags.
+    /// The training loss by epoch: true, and estimated from bags.
     Tracking(Tracking),
     /// The paper's one-pass algorithm: excess risk.
     Sgd(Sgd),
@@ -46,7 +46,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Refuses what cannot be done.
+    /// Checks the settings.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Self::Accuracy(accuracy) => accuracy.check(),
@@ -62,26 +62,27 @@ impl Kind {
 /// An experiment with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// Its name: that of its file.
+    /// The name: that of its file.
     pub name: String,
-    /// What it does.
+    /// The settings.
     pub kind: Kind,
 }
 
-/// The experiments of the paper, and their thinned versions on embedded data.
+/// The paper's experiments in the order of its figures, then its theorems; then comparisons of the default method; and their quick
+/// versions on embedded data.
 const EMBEDDED: [(&str, &str); 29] = [
     ("variance", include_str!("../experiments/variance.toml")),
-    ("sgd", include_str!("../experiments/sgd.toml")),
-    ("erm", include_str!("../experiments/erm.toml")),
     ("mnist-linear", include_str!("../experiments/mnist-linear.toml")),
     ("mnist-cnn", include_str!("../experiments/mnist-cnn.toml")),
     ("mnist-cnn-classes", include_str!("../experiments/mnist-cnn-classes.toml")),
     ("cifar-linear", include_str!("../experiments/cifar-linear.toml")),
     ("cifar-cnn", include_str!("../experiments/cifar-cnn.toml")),
-    ("cifar-classes", include_str!("../experiments/cifar-classes.toml")),
     ("ctr-linear", include_str!("../experiments/ctr-linear.toml")),
     ("ctr-network", include_str!("../experiments/ctr-network.toml")),
     ("tracking", include_str!("../experiments/tracking.toml")),
+    ("cifar-classes", include_str!("../experiments/cifar-classes.toml")),
+    ("sgd", include_str!("../experiments/sgd.toml")),
+    ("erm", include_str!("../experiments/erm.toml")),
     ("auto-adult-linear", include_str!("../experiments/auto-adult-linear.toml")),
     ("auto-adult-network", include_str!("../experiments/auto-adult-network.toml")),
     ("auto-adult-unequal", include_str!("../experiments/auto-adult-unequal.toml")),
@@ -92,28 +93,28 @@ const EMBEDDED: [(&str, &str); 29] = [
     ("auto-cifar-cnn", include_str!("../experiments/auto-cifar-cnn.toml")),
     ("quick-auto", include_str!("../experiments/quick-auto.toml")),
     ("quick-variance", include_str!("../experiments/quick-variance.toml")),
-    ("quick-sgd", include_str!("../experiments/quick-sgd.toml")),
-    ("quick-erm", include_str!("../experiments/quick-erm.toml")),
     ("quick-linear", include_str!("../experiments/quick-linear.toml")),
     ("quick-cnn", include_str!("../experiments/quick-cnn.toml")),
     ("quick-ctr-linear", include_str!("../experiments/quick-ctr-linear.toml")),
     ("quick-ctr", include_str!("../experiments/quick-ctr.toml")),
     ("quick-tracking", include_str!("../experiments/quick-tracking.toml")),
+    ("quick-sgd", include_str!("../experiments/quick-sgd.toml")),
+    ("quick-erm", include_str!("../experiments/quick-erm.toml")),
 ];
 
-/// The names of the experiments that come with the program: the paper's, or the thinned ones.
+/// The names of the built-in experiments: the paper's, or the quick ones.
 pub fn names(quick: bool) -> impl Iterator<Item = &'static str> {
     EMBEDDED.iter().map(|(name, _)| *name).filter(move |name| name.starts_with("quick-") == quick)
 }
 
 impl Experiment {
-    /// One that comes with the program, by its name.
+    /// A built-in experiment by name.
     pub fn named(name: &str) -> Option<Result<Self>> {
         let (name, text) = EMBEDDED.iter().find(|(known, _)| *known == name)?;
         Some(Self::parse(name, text))
     }
 
-    /// What a file says.
+    /// Parses an experiment file.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let bad = |reason: String| Error::Description { name: name.into(), reason };
         let kind: Kind = toml::from_str(text).map_err(|error| bad(error.to_string().trim().into()))?;
@@ -121,7 +122,8 @@ impl Experiment {
         Ok(Self { name: name.into(), kind })
     }
 
-    /// Whether it is one of those that come with the program, with any number of replicas. A user's own file may have the name of one.
+    /// Whether it is a built-in experiment, with any number of replicas. A user's own file may have
+    /// the same name.
     pub(crate) fn comes_along(&self, quick: bool) -> bool {
         let of_one = |experiment: &Self| {
             let mut experiment = experiment.clone();
@@ -132,7 +134,7 @@ impl Experiment {
         names(quick).any(|name| name == self.name) && Self::named(&self.name).is_some_and(is_it)
     }
 
-    /// Whether it is meant: by its own name, without `quick-` too, or by that of its kind.
+    /// Whether the name refers to it: its own name, also without `quick-`, or that of its kind.
     pub fn answers_to(&self, name: &str) -> bool {
         let kind = match &self.kind {
             Kind::Accuracy(_) => "accuracy",
@@ -146,7 +148,7 @@ impl Experiment {
         ["all", kind, &self.name, self.name.trim_start_matches("quick-")].contains(&name)
     }
 
-    /// With another number of replicas.
+    /// The experiment with another number of replicas.
     pub fn set_replicas(&mut self, replicas: u32) {
         match &mut self.kind {
             Kind::Accuracy(accuracy) => accuracy.replicas = replicas,
@@ -157,7 +159,7 @@ impl Experiment {
         }
     }
 
-    /// With bags that are dealt anew in every round, by the methods that know how.
+    /// The experiment with bags that are regrouped in every epoch, for methods that support it.
     pub fn set_rebag(&mut self) {
         if let Kind::Accuracy(accuracy) = &mut self.kind {
             accuracy.rebag = true;
@@ -167,7 +169,7 @@ impl Experiment {
         }
     }
 
-    /// The data that it needs, if any, from this folder.
+    /// Loads the data that it needs, if any, from this folder.
     pub fn load(&self, folder: &Path) -> Result<Option<Data>> {
         self.dataset().map(|dataset| data::load(dataset, folder)).transpose()
     }
@@ -182,7 +184,7 @@ impl Experiment {
         }
     }
 
-    /// Its cells, over the data that [`load`](Self::load) gave.
+    /// Its cells, with the data from [`load`](Self::load).
     pub fn cells<'d>(&self, data: Option<&'d Data>, seed: u64) -> Result<Vec<Cell<'d>>> {
         let data = || {
             data.ok_or_else(|| Error::Description {
@@ -201,7 +203,7 @@ impl Experiment {
     }
 }
 
-/// A refusal of a list that must not be empty, or of a number that must be above 0.
+/// Checks that a list is not empty, or that a number is above 0.
 fn check_all(checks: &[(&str, bool)]) -> Result<(), String> {
     match checks.iter().find(|(_, is_right)| !is_right) {
         Some((what, _)) => Err((*what).into()),
@@ -216,12 +218,13 @@ fn check_sizes_and_bags(sizes: &[usize], bags: &[usize]) -> Result<(), String> {
     ])
 }
 
-/// A model by its layers, not by the name of a network, which may have others one day: what was found depends on them.
+/// A model by its layers instead of the name of a network, whose layers might change: results
+/// depend on them.
 fn written_out(model: &str) -> String {
     model.parse::<ModelSpec>().expect("an experiment is checked when it is read").to_string()
 }
 
-/// A seed of its own for each part of an experiment: the same whatever other parts are run.
+/// The seed of each part of an experiment: it does not depend on which other parts are run.
 fn seed_of(seed: u64, part: &str) -> u64 {
     // FNV-1a: short, and the same for ever.
     let bytes = seed.to_le_bytes().into_iter().chain(part.bytes());

@@ -1,4 +1,4 @@
-//! REPORT: pictures of what experiments found, drawn from saved points and nothing else.
+//! REPORT: figures of results, drawn from saved points only.
 
 mod accuracy;
 mod comparison;
@@ -11,18 +11,18 @@ use crate::point::{Point, Summary};
 use easyllp_report::{LineChart, escaped};
 use std::fmt::Write;
 
-/// A picture, with the numbers in it.
+/// A figure with its data.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// The end of its file's name.
+    /// The suffix of its file name.
     pub name: String,
-    /// The picture.
+    /// The chart.
     pub chart: LineChart,
-    /// Series with their places and what was found there.
+    /// The series with their points.
     pub numbers: Vec<(String, Vec<(f64, Summary)>)>,
 }
 
-/// The pictures of an experiment.
+/// The figures of an experiment.
 pub fn figures(experiment: &Experiment, points: &[Point]) -> Vec<Figure> {
     match &experiment.kind {
         Kind::Accuracy(accuracy) => accuracy::figures(accuracy, points),
@@ -34,10 +34,10 @@ pub fn figures(experiment: &Experiment, points: &[Point]) -> Vec<Figure> {
     }
 }
 
-/// Tasks that a headline names.
+/// The maximum number of tasks in a title.
 const MOST_TASKS: usize = 3;
 
-/// What stands above an experiment's pictures.
+/// The title of an experiment's figures.
 pub fn title(experiment: &Experiment) -> String {
     match &experiment.kind {
         Kind::Accuracy(accuracy) => {
@@ -46,7 +46,7 @@ pub fn title(experiment: &Experiment) -> String {
                 tasks => tasks.join(" and "),
             };
             let each = if accuracy.each_class { ", and each class by itself" } else { "" };
-            let rebag = if accuracy.rebag { ", bags dealt anew in every round" } else { "" };
+            let rebag = if accuracy.rebag { ", regrouped bags in every round" } else { "" };
             format!("Accuracy: {}, {}, {tasks}{each}{rebag}", accuracy.dataset.title(), accuracy.model)
         }
         Kind::Comparison(comparison) => {
@@ -56,18 +56,18 @@ pub fn title(experiment: &Experiment) -> String {
         }
         Kind::Variance(_) => "Variance of estimates".into(),
         Kind::Tracking(tracking) => {
-            format!("Loss in the course of training: {}, {}", tracking.dataset.title(), tracking.model)
+            format!("Training loss by epoch: {}, {}", tracking.dataset.title(), tracking.model)
         }
         Kind::Sgd(_) => "One pass over bags (Algorithm pickone)".into(),
         Kind::Erm(_) => "Empirical risk minimisation".into(),
     }
 }
 
-/// The headline of a picture in a file of its own, where no page says which data it is of.
+/// The title of a figure's own file, which also names the data.
 fn title_alone(experiment: &Experiment, of_picture: &str) -> String {
     match &experiment.kind {
         Kind::Accuracy(accuracy) => {
-            let rebag = if accuracy.rebag { ", bags dealt anew in every round" } else { "" };
+            let rebag = if accuracy.rebag { ", regrouped bags in every round" } else { "" };
             format!("{}, {}{rebag}: {of_picture}", accuracy.dataset.title(), accuracy.model)
         }
         Kind::Tracking(tracking) => format!("{}, {}: {of_picture}", tracking.dataset.title(), tracking.model),
@@ -78,14 +78,14 @@ fn title_alone(experiment: &Experiment, of_picture: &str) -> String {
 }
 
 impl Figure {
-    /// The picture of this experiment as an SVG file.
+    /// The figure as an SVG file.
     pub fn svg(&self, experiment: &Experiment) -> String {
         LineChart { title: title_alone(experiment, &self.chart.title), ..self.chart.clone() }.svg()
     }
 
-    /// The numbers as a table.
+    /// The data as a table.
     pub(crate) fn table(&self) -> String {
-        /// A long course is told by a few of its places.
+        /// Long series are shortened to some of their points.
         const MOST: usize = 12;
         let mut places: Vec<f64> =
             self.numbers.iter().flat_map(|(_, line)| line.iter().map(|(x, _)| *x)).collect();
@@ -138,7 +138,7 @@ fn cell(summary: &Summary) -> String {
     }
 }
 
-/// A name as a part of a file's name.
+/// A name as part of a file name.
 fn file_part(name: &str) -> String {
     let letters = name.to_lowercase();
     let words: Vec<&str> =

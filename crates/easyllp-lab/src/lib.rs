@@ -1,8 +1,10 @@
-//! The experiments of the paper *Easy Learning from Label Proportions*, and a bench for others: read → run → report.
+//! The experiments of the paper *Easy Learning from Label Proportions*, and your own: read → run →
+//! report.
 //!
-//! An [`Experiment`] is described by a few lines of TOML. It is a list of independent [cells](Cell), which [`run`] works through; what a cell
-//! finds, as [points](Point), goes to a journal at once. [`figures`] draws points and [`claims`] holds them against what the paper says; a
-//! [`Study`] is all of that in one folder, with one page to look at.
+//! An [`Experiment`] is described by a few lines of TOML. It is a list of independent
+//! [cells](Cell), which [`run`] executes. The results of a cell, its [points](Point), are written
+//! to a journal at once. [`figures`] draws points and [`claims`] compares them with the paper's
+//! claims. A [`Study`] is all of that in one folder, with one HTML page.
 //!
 //! ```
 //! use easyllp_lab::{Experiment, Study};

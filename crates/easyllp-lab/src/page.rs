@@ -1,16 +1,16 @@
-//! REPORT: the page: claims, then a section for each experiment.
+//! REPORT: the HTML page: claims, then a section per experiment.
 
 use crate::claims::{Claim, Verdict, claims};
 use crate::experiment::{Experiment, Kind};
 use crate::figures::{figures, title};
 use crate::point::Point;
-use crate::protocol::protocol;
+use crate::protocol::{about, caption, protocol};
 use crate::record::Record;
 use easyllp_report::{document, escaped};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// An experiment with what is known of it.
+/// An experiment with its results.
 pub(crate) struct Shown {
     pub(crate) experiment: Experiment,
     pub(crate) points: Vec<Point>,
@@ -29,8 +29,8 @@ pub(crate) fn page(results: &[Shown]) -> String {
     document(TITLE, &body)
 }
 
-/// The results that verdicts are of: the paper's experiments, or the thinned ones where there is none of these. A user's own say nothing of what
-/// the paper claims.
+/// The results that verdicts use: the paper's experiments, or the quick ones if there are
+/// none. A user's own experiments do not count.
 fn judged(results: &[Shown]) -> Vec<(&Experiment, &[Point])> {
     let of = |quick: bool| -> Vec<(&Experiment, &[Point])> {
         let is_it = |shown: &&Shown| !shown.points.is_empty() && shown.experiment.comes_along(quick);
@@ -43,9 +43,17 @@ fn section(shown: &Shown) -> String {
     let Shown { experiment, points, .. } = shown;
     let name = escaped(&experiment.name);
     let mut html = format!(
-        "<section class=\"experiment\"><h2>{} ({name})</h2>\n<p class=\"note\">{}<br>\n\
-         <a href=\"{name}.csv\">{name}.csv</a>: {} numbers{}<br>\n{}</p>\n<div class=\"charts\">\n",
-        escaped(&title(experiment)),
+        "<section class=\"experiment\" id=\"{name}\"><h2>{} ({name})</h2>\n",
+        escaped(&title(experiment))
+    );
+    if let Some(caption) = caption(experiment) {
+        let _ = writeln!(html, "<p class=\"caption\">The paper: “{}”</p>", escaped(caption));
+    }
+    let _ = writeln!(
+        html,
+        "<p>{}</p>\n<details><summary>how it was made</summary><p class=\"note\">{}<br>\n\
+         <a href=\"{name}.csv\">{name}.csv</a>: {} numbers{}<br>\n{}</p></details>\n<div class=\"charts\">",
+        escaped(&about(&experiment.kind)),
         escaped(&protocol(&experiment.kind)),
         points.len(),
         escaped(&repeated(&experiment.kind, points)),
@@ -63,7 +71,7 @@ fn section(shown: &Shown) -> String {
     html
 }
 
-/// How the results came about, as far as that is known.
+/// How the results were made, if known.
 fn origin(shown: &Shown) -> String {
     let mut parts = Vec::new();
     match shown.record.as_ref().and_then(|record| record.made.as_ref()) {
@@ -81,16 +89,14 @@ fn origin(shown: &Shown) -> String {
             format!("{cells} cells")
         });
         if *empty > 0 {
-            parts.push(format!(
-                "{empty} of them found nothing, since their trainings ran away in the first round"
-            ));
+            parts.push(format!("{empty} of them have no result, since training diverged in the first round"));
         }
     }
     parts.push(duration(shown.seconds));
     parts.join("; ")
 }
 
-/// How often trainings were repeated. Where samples are what is repeated, the protocol has told how many there are.
+/// The number of replicas. Experiments with samples state their number in the protocol instead.
 fn repeated(kind: &Kind, points: &[Point]) -> String {
     match kind {
         _ if points.is_empty() => String::new(),
@@ -105,8 +111,8 @@ fn repeated(kind: &Kind, points: &[Point]) -> String {
     }
 }
 
-/// How many replicas each series has: the fewest at any place, and the most if they differ. A series that is along an axis at all is
-/// expected at all of these places; row labels are of bags of one.
+/// The number of replicas of each series: the minimum over its points, and the maximum if they
+/// differ. A series with several bag sizes is expected at all of them; row labels are bags of one.
 fn replicas(points: &[Point], places: &[f64]) -> Vec<String> {
     let mut series: Vec<&str> = Vec::new();
     let mut found: BTreeMap<(&str, &str, u64), BTreeSet<u32>> = BTreeMap::new();
@@ -130,22 +136,28 @@ fn replicas(points: &[Point], places: &[f64]) -> Vec<String> {
 }
 
 fn checklist(claims: &[Claim]) -> String {
-    let mut html = "<section class=\"text\"><h2>What the paper claims, and what was found</h2></section>\n<ul class=\"claims\">\n".to_owned();
+    let mut html = "<h2>The paper's claims</h2>\n<table class=\"claims\">\n\
+                    <tr><th>claim</th><th>verdict</th><th>number</th><th>figures</th></tr>\n"
+        .to_owned();
     for claim in claims {
         let (class, mark) = match claim.verdict {
-            Verdict::Held => ("held", "✓"),
-            Verdict::NotHeld => ("not-held", "✗"),
-            Verdict::Open => ("open", "?"),
+            Verdict::Held => ("held", "✓ holds"),
+            Verdict::NotHeld => ("not-held", "✗ does not hold"),
+            Verdict::Open => ("open", "? undecided"),
         };
+        let figures = claim.experiment.as_deref().map(escaped);
         let _ = writeln!(
             html,
-            "<li><span class=\"verdict {class}\">{mark}</span>{} <em>{}.</em><br><span class=\"note\">Held if: {}.</span></li>",
+            "<tr><td>{}<details><summary>details</summary><p>Found: {}.</p><p>Holds if: {}.</p></details></td>\
+             <td class=\"verdict {class}\">{mark}</td><td>{}</td><td>{}</td></tr>",
             escaped(claim.text),
             escaped(&claim.evidence),
-            escaped(claim.rule)
+            escaped(claim.rule),
+            escaped(&claim.number),
+            figures.map_or_else(String::new, |name| format!("<a href=\"#{name}\">{name}</a>"))
         );
     }
-    html.push_str("</ul>\n");
+    html.push_str("</table>\n");
     html
 }
 
@@ -185,6 +197,29 @@ mod tests {
         assert_eq!(names(&results), ["quick-erm"]);
         results.push(shown("erm", "erm", some()));
         assert_eq!(names(&results), ["erm"]);
+    }
+
+    #[test]
+    fn claims_are_a_table_that_links_to_figures() {
+        let points = [("mean-map", 0.9), ("easyllp", 0.9)].map(|(series, value)| Point {
+            panel: "click".into(),
+            measure: crate::experiment::MEASURES[0].into(),
+            value,
+            ..point(series, 2.0, 1)
+        });
+        let html = page(&[shown("ctr-linear", "ctr-linear", points.to_vec())]);
+        assert_eq!(
+            html.matches("<tr><td>").count() - html.matches("<tr><td>mean-map").count() - 1,
+            7,
+            "{html}"
+        );
+        let row = html.split("<tr>").find(|row| row.contains("performs very similarly to MeanMap")).unwrap();
+        assert!(
+            row.contains("✓ holds</td><td>mean difference 0.0000</td><td><a href=\"#ctr-linear\">"),
+            "{row}"
+        );
+        assert!(html.contains("<section class=\"experiment\" id=\"ctr-linear\">"));
+        assert!(html.contains("The paper: “Performance of various methods"));
     }
 
     #[test]

@@ -1,29 +1,29 @@
-//! REPORT: what experiments find, one number at a time. All of them write the same kind of line, so that one journal, one CSV and one
-//! way to draw serve all.
+//! REPORT: results as single numbers. All experiments write the same kind of line, so they share
+//! one journal, CSV format and drawing code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A number that was found.
+/// A result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// The picture that it belongs to, such as a task.
+    /// The panel that it belongs to, such as a task.
     pub panel: String,
-    /// The line in it, such as a method.
+    /// The series in it, such as a method.
     pub series: String,
-    /// Where on the line, such as the size of bags.
+    /// The position on the x axis, such as the bag size.
     pub x: f64,
-    /// Which repetition, counted from 1.
+    /// The replica, counted from 1.
     pub replica: u32,
-    /// What was measured.
+    /// The name of the measure.
     pub measure: String,
-    /// The number.
+    /// The value.
     pub value: f64,
 }
 
 const HEADER: &str = "panel,series,x,replica,measure,value\n";
 
-/// Points as CSV, with a header; numbers to their last digit.
+/// Points as CSV, with a header and full precision.
 pub fn to_csv(points: &[Point]) -> String {
     let mut text = HEADER.to_owned();
     for point in points {
@@ -34,7 +34,7 @@ pub fn to_csv(points: &[Point]) -> String {
     text
 }
 
-/// What [`to_csv`] wrote; or the first line that it did not, counted from 1.
+/// Reads the output of [`to_csv`]; the error is the first invalid line, counted from 1.
 pub fn from_csv(text: &str) -> Result<Vec<Point>, (usize, String)> {
     let mut lines = text.split_inclusive('\n').enumerate();
     match lines.next() {
@@ -52,19 +52,19 @@ pub fn from_csv(text: &str) -> Result<Vec<Point>, (usize, String)> {
     lines.map(|(place, line)| point(line).ok_or_else(|| (place + 1, line.trim_end().to_owned()))).collect()
 }
 
-/// Many numbers of one kind.
+/// A summary of numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation; 0 of a single one.
+    /// Their standard deviation; 0 for a single one.
     pub deviation: f64,
-    /// How many.
+    /// The number of values.
     pub n: usize,
 }
 
 impl Summary {
-    /// Of these numbers; none if there are none.
+    /// Summarises these numbers; none if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = values.len();
         if n == 0 {
@@ -75,14 +75,15 @@ impl Summary {
         Some(Self { mean, deviation: (squares / (n.max(2) - 1) as f64).sqrt(), n })
     }
 
-    /// Of the mean.
+    /// The standard error of the mean.
     pub fn standard_error(&self) -> f64 {
         self.deviation / (self.n as f64).sqrt()
     }
 }
 
-/// Lines of one measure, over replicas: series by series in the order in which they first come up, places from left to right. Where there
-/// are several panels, a replica counts as their mean, and not at all where one of them is missing: tasks are not equally hard.
+/// Series of one measure, averaged over replicas: in order of occurrence, points sorted by x. With
+/// several panels a replica counts with its mean over panels, and is left out if a panel is
+/// missing, since tasks differ in difficulty.
 pub fn lines(
     points: &[Point],
     panels: impl Fn(&str) -> bool,

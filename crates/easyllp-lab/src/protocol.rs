@@ -1,9 +1,76 @@
-//! REPORT: how an experiment was made, in the sentences that stand under its headline.
+//! REPORT: how an experiment was made, in sentences below its title.
 
 use crate::experiment::method::MethodName;
-use crate::experiment::{Accuracy, Comparison, Kind, POPULATION, Tracking, Variance};
+use crate::experiment::{Accuracy, Comparison, Experiment, Kind, POPULATION, Tracking, Variance};
 
-/// What one must know to read its figures.
+/// The paper's caption of the figure that an experiment repeats; none for experiments on its theorems and for a user's own.
+pub(crate) fn caption(experiment: &Experiment) -> Option<&'static str> {
+    if !experiment.comes_along(false) && !experiment.comes_along(true) {
+        return None;
+    }
+    match &experiment.kind {
+        Kind::Variance(_) => Some(
+            "Comparison of the variance of LLP estimates using either surrogate labels or derandomization, and either averaging over \
+             the bag or using a single estimate per bag.",
+        ),
+        Kind::Accuracy(accuracy) if accuracy.each_class => Some(
+            "Performance of various methods trained with label proportion using CIFAR-10 on specific classes.",
+        ),
+        Kind::Accuracy(_) => Some("Performance of various methods trained with label proportion."),
+        Kind::Tracking(_) => Some(
+            "Depicts the true training loss (measured using instance-level access to the training data) compared to the loss \
+             estimates computed from bags.",
+        ),
+        Kind::Comparison(_) | Kind::Sgd(_) | Kind::Erm(_) => None,
+    }
+}
+
+/// What the figures show, in three sentences.
+pub(crate) fn about(kind: &Kind) -> String {
+    const MEASURED: &str =
+        "Dots are measured, with two standard errors to either side; dashed curves are theory.";
+    match kind {
+        Kind::Accuracy(accuracy) => {
+            let rounds = if accuracy.held_out > 0.0 {
+                "There is one figure for the best round by test labels, which is the paper's protocol, and one for the round that \
+                 validation bags choose."
+            } else {
+                "The accuracy is that of the best round by test labels, which is the paper's protocol."
+            };
+            format!(
+                "Test accuracy of model `{}` on {} against the bag size, one line per method. {rounds} Bands are one standard deviation \
+                 over replicas.",
+                accuracy.model,
+                accuracy.dataset.title()
+            )
+        }
+        Kind::Comparison(comparison) => format!(
+            "Test metrics of model `{}` on {} against the bag size, one line per method. Every method has the program's default settings, \
+             chosen on validation bags. Bands are one standard deviation over replicas.",
+            comparison.model,
+            comparison.dataset.title()
+        ),
+        Kind::Variance(_) => format!(
+            "Variance of estimates of a mean, against the bag size and against the share of positives. {MEASURED} The centred form, the \
+             default of easyllp, does not use the prior."
+        ),
+        Kind::Tracking(tracking) => format!(
+            "Training loss by round: the true loss from row labels, and the loss estimated from bags of {} rows. The model is trained \
+             with EasyLLP on bags that are regrouped in every round. Bands are one standard deviation over replicas.",
+            tracking.bag_size
+        ),
+        Kind::Sgd(_) => format!(
+            "Excess risk of the last iterate of one pass of SGD, against the number of bags and their size. {MEASURED} Lines without dots \
+             have the slopes of the paper's theorem."
+        ),
+        Kind::Erm(_) => format!(
+            "Excess risk of the empirical risk minimiser, against the number of bags and their size, with the known and with the pooled \
+             prior. {MEASURED} The last figure adds the paper's bounds."
+        ),
+    }
+}
+
+/// The full protocol: everything that is needed to repeat the experiment.
 pub(crate) fn protocol(kind: &Kind) -> String {
     match kind {
         Kind::Accuracy(accuracy) => of_accuracy(accuracy),
@@ -22,7 +89,7 @@ pub(crate) fn protocol(kind: &Kind) -> String {
         Kind::Erm(erm) => {
             let (size, n_rows) = erm.fixed();
             format!(
-                "{POPULATION} {} samples at each place. Both forms are the paper's: one is told the true p; the other has the share of positives p̂ pooled \
+                "{POPULATION} {} samples at each place. Both forms are the paper's: one uses the true p; the other the share of positives p̂, pooled \
                  from the bags, as the paper recommends. {CENTRED}. Against the number of bags these have {size} rows; against their size \
                  there are {n_rows} rows in all. The paper's bounds hold with a chance of 0.95 for models with ‖w‖ ≤ ½; the fit is not held \
                  to these. {}",
@@ -33,13 +100,13 @@ pub(crate) fn protocol(kind: &Kind) -> String {
     }
 }
 
-/// What the centred form has to do with the paper's.
-const CENTRED: &str = "With n bags of one size, of N rows in all, the centred form is the paper's with p̂ for p, but for a factor of \
+/// How the centred form relates to the paper's.
+const CENTRED: &str = "With n bags of one size, of N rows in all, the centred form is the paper's with p̂ for p, up to a factor of \
                        (1 − 1/N)/(1 − 1/n) on α − p̂";
 
 const BANDS: &str = "Bands, and ± in tables, are one standard deviation over replicas.";
 
-/// How far dots may be off.
+/// The standard error of the dots.
 fn bars(samples: &str) -> String {
     format!(
         "Dots have two standard errors to either side; ± in tables is one standard deviation over {samples}."
@@ -73,7 +140,7 @@ fn of_variance(variance: &Variance) -> String {
 fn of_accuracy(accuracy: &Accuracy) -> String {
     let Accuracy { epochs, learning_rate, batch_size, held_out, rebag, .. } = accuracy;
     let mut sentences = vec![format!(
-        "{epochs} rounds of Adam with steps of {learning_rate} and batches of {batch_size} rows; every round is judged by its averaged weights."
+        "{epochs} rounds of Adam with steps of {learning_rate} and batches of {batch_size} rows; every round is evaluated with averaged weights."
     )];
     if accuracy.methods.contains(&MethodName::EASYLLP) {
         sentences.push(format!(
@@ -82,8 +149,8 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
     }
     if accuracy.shares_passes() {
         sentences.push(
-            "Linear models that are told a target for each row are trained in passes that tasks, methods and replicas share: all see the same batches, and \
-             each learns from those of their rows that are not held out of it."
+            "Linear models on row targets are trained in passes that tasks, methods and replicas share: all see the same batches, and \
+             each learns from the rows that are not held out."
                 .into(),
         );
     }
@@ -104,9 +171,9 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
         "No bag is held out.".into()
     });
     if *rebag {
-        sentences.push("Bags to train on are dealt anew in every round.".into());
+        sentences.push("Bags to train on are regrouped in every round.".into());
     }
-    sentences.push("A training that runs away counts with the rounds before.".into());
+    sentences.push("A training run that diverges counts with its earlier rounds.".into());
     sentences.push(BANDS.into());
     if accuracy.tasks.iter().any(|task| task == "one-vs-all") {
         // Every data set that has this task has ten classes.
@@ -117,7 +184,7 @@ fn of_accuracy(accuracy: &Accuracy) -> String {
 
 fn of_tracking(tracking: &Tracking) -> String {
     format!(
-        "{} rounds of Adam by the centred form, on bags dealt anew in every round. After each round the model, with averaged weights, scores all \
+        "{} rounds of Adam by the centred form, on regrouped bags in every round. After each round the model, with averaged weights, scores all \
          rows to train on. The true loss is that of their labels; the estimates come from bags of {} rows that are dealt for them alone, not from \
          those that the round was trained on: from bags is the paper's form with the share of positives in these bags for p, from bags centred the centred form, \
          too near to it to be drawn. {CENTRED}. {BANDS}",
@@ -128,7 +195,18 @@ fn of_tracking(tracking: &Tracking) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Experiment, names};
+    use crate::experiment::names;
+
+    #[test]
+    fn every_experiment_is_described_in_three_sentences() {
+        for name in names(false).chain(names(true)) {
+            let experiment = Experiment::named(name).unwrap().unwrap();
+            let text = about(&experiment.kind);
+            assert_eq!(text.matches(". ").count() + 1, 3, "{name}: {text}");
+            let is_theorem = matches!(experiment.kind, Kind::Sgd(_) | Kind::Erm(_));
+            assert_eq!(caption(&experiment).is_none(), is_theorem, "{name}");
+        }
+    }
 
     #[test]
     fn every_experiment_says_how_it_was_made() {
@@ -174,6 +252,6 @@ mod tests {
         assert!(other.contains("means over ten tasks") && !other.contains("centred"), "{other}");
         assert!(usual.contains("passes that tasks, methods and replicas share") && !other.contains("passes"));
         assert!(of("held-out = 0.0").contains("No bag is held out"));
-        assert!(of("rebag = true").contains("dealt anew") && !usual.contains("dealt anew"));
+        assert!(of("rebag = true").contains("regrouped") && !usual.contains("regrouped"));
     }
 }

@@ -1,5 +1,5 @@
-//! REPORT: what an experiment's results were made by, in a small file beside its CSV. It also says what the experiment was, so that a page can
-//! show one that does not come with the program.
+//! REPORT: how results were made, in a small file next to the CSV. It also contains the experiment,
+//! so that a page can show experiments that are not built in.
 
 use crate::error::Result;
 use crate::experiment::{Experiment, Kind};
@@ -8,45 +8,45 @@ use easyllp::files::write_whole;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What is known of the results of an experiment.
+/// The record of an experiment's results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) seed: u64,
-    /// Cells that are done, and how many of them found nothing.
+    /// The number of finished cells, and of cells without a result.
     pub(crate) done: usize,
     pub(crate) empty: usize,
-    /// Cells in all.
+    /// The number of cells.
     pub(crate) cells: usize,
-    /// By the last run that did any of the cells, or is about to; none if that is not known.
+    /// The last run that finished cells, or is about to; none if unknown.
     pub(crate) made: Option<Made>,
     description: Kind,
 }
 
-/// Who made results.
+/// The program that made results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Made {
-    /// What one types to have them again.
+    /// The command to make them again.
     pub(crate) command: String,
-    /// Of this program.
+    /// The version of the program.
     pub(crate) version: String,
     pub(crate) machine: String,
 }
 
 impl Made {
-    /// By this program, here and now.
+    /// This program, on this machine.
     pub(crate) fn here(command: &str) -> Self {
         Self { command: command.into(), version: env!("CARGO_PKG_VERSION").into(), machine: machine() }
     }
 }
 
 impl Record {
-    /// Of what a run came to.
+    /// The record of a run's outcome.
     pub(crate) fn new(experiment: &Experiment, seed: u64, outcome: &Outcome, made: Option<Made>) -> Self {
         let &Outcome { done, empty, cells, .. } = outcome;
         Self { seed, done, empty, cells, made, description: experiment.kind.clone() }
     }
 
-    /// The record of the experiment of this name; none if there is none that can be read, or what it describes is none.
+    /// The record of the experiment of this name; none if it is missing or invalid.
     pub(crate) fn read(folder: &Path, name: &str) -> Option<Self> {
         let record: Self = serde_json::from_slice(&std::fs::read(path(folder, name)).ok()?).ok()?;
         record.description.check().is_ok().then_some(record)
@@ -58,7 +58,7 @@ impl Record {
         Ok(write_whole(&path(folder, name), text.as_bytes())?)
     }
 
-    /// The names under which there may be records in a folder, in their order.
+    /// The sorted names of the records in a folder.
     pub(crate) fn names(folder: &Path) -> Vec<String> {
         let name = |path: PathBuf| {
             let is_it = path.extension().is_some_and(|extension| extension == "json");
@@ -70,7 +70,7 @@ impl Record {
         names
     }
 
-    /// The experiment of this name that it is the record of.
+    /// The recorded experiment.
     pub(crate) fn experiment(&self, name: &str) -> Experiment {
         Experiment { name: name.into(), kind: self.description.clone() }
     }
@@ -80,7 +80,7 @@ fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.json"))
 }
 
-/// What it runs on, in a few words.
+/// The machine and program, in a few words.
 fn machine() -> String {
     let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = cpus

@@ -1,5 +1,6 @@
-//! Work as a list of independent cells. What a cell finds goes to a journal as soon as it is done: killed at any moment and started again,
-//! a run repeats at most the cells that were under way, and ends with the same bytes.
+//! Work as a list of independent cells. The result of a cell is written to a journal at once: a run
+//! that is killed and started again repeats at most the unfinished cells, and ends with the same
+//! bytes.
 
 use crate::error::{Error, Result};
 use crate::point::{Point, Summary, from_csv, to_csv};
@@ -10,62 +11,62 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Takes note of rows that were learnt from; says whether to go on.
+/// Reports the number of rows processed; returns whether to continue.
 pub type Tell<'a> = dyn Fn(u64) -> ControlFlow<()> + Sync + 'a;
 
-/// What a cell does: it returns what it finds, or nothing if it was told to break off.
+/// The work of a cell: it returns the result, or nothing if it was cancelled.
 type Work<'a> = dyn Fn(&Tell) -> Result<Option<Vec<Point>>> + Send + Sync + 'a;
 
-/// A piece of work that depends on no other.
+/// A piece of work that does not depend on others.
 pub struct Cell<'a> {
-    /// All that its result depends on, in words: the name under which it is kept.
+    /// Everything that the result depends on, as text: the key of the journal record.
     pub key: String,
-    /// What its points have in common with those of other replicas: the band that it makes narrower.
+    /// The band that its points belong to, together with those of other replicas.
     pub band: String,
-    /// How long it takes, compared with other cells.
+    /// The relative cost.
     pub cost: f64,
-    /// About how many rows it tells of until it is done: what it has told is the share of its cost that is behind it.
+    /// The approximate number of rows it will report, for estimating progress.
     pub rows: u64,
-    /// Whether it uses all threads by itself.
+    /// Whether it uses all threads itself.
     pub is_wide: bool,
-    /// What it does.
+    /// The work.
     pub work: Box<Work<'a>>,
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Cells that are done, those of earlier runs included.
+    /// Finished cells, including earlier runs.
     pub done: usize,
-    /// Cells in all.
+    /// All cells.
     pub cells: usize,
-    /// Rows that were learnt from, a second.
+    /// Rows processed per second.
     pub rows_a_second: f64,
-    /// How long it will take; none while that is not known.
+    /// The estimated remaining time; none if unknown.
     pub left: Option<Duration>,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// What was found, in the order of cells.
+    /// The results, in the order of cells.
     pub points: Vec<Point>,
-    /// Cells that are done.
+    /// Finished cells.
     pub done: usize,
-    /// How many of them this run did.
+    /// Cells finished by this run.
     pub new: usize,
-    /// How many of them found nothing.
+    /// Cells without a result.
     pub empty: usize,
-    /// Cells in all.
+    /// All cells.
     pub cells: usize,
 }
 
-/// What a run came to in which cells failed.
+/// The outcome of a run with failed cells.
 #[derive(Debug)]
 pub struct Failure {
-    /// What is done all the same.
+    /// The finished part.
     pub outcome: Outcome,
-    /// What failed, and why.
+    /// The first failure and the number of failures.
     pub error: Error,
 }
 
@@ -78,12 +79,12 @@ impl Outcome {
     }
 }
 
-/// What earlier runs have done.
+/// The results of earlier runs.
 pub(crate) fn kept(cells: &[Cell], journal: &Journal) -> Outcome {
     Outcome::of(in_journal(cells, journal), 0)
 }
 
-/// What a journal has of each cell.
+/// The journal's result of each cell.
 fn in_journal(cells: &[Cell], journal: &Journal) -> Vec<Option<Vec<Point>>> {
     let found = |cell: &Cell| {
         let record = journal.get(&cell.key)?;
@@ -92,9 +93,10 @@ fn in_journal(cells: &[Cell], journal: &Journal) -> Vec<Option<Vec<Point>>> {
     cells.iter().map(found).collect()
 }
 
-/// Works through the cells: wide ones in turn, then the others side by side, one thread each. `watch` is told how far it is, and may break
-/// it off. With a budget, time goes first to cells whose bands are widest, be they wide cells or not, and no cell is begun when it is over.
-/// Cells that fail are told of in the end; the others are done all the same. Only a journal that takes nothing ends the run.
+/// Runs the cells: wide ones in turn, then the others in parallel, one thread each. `watch`
+/// receives the progress and may cancel. With a time budget, the cells of the widest bands come
+/// first, whether wide or not, and no cell is started after the budget is used up. Failed cells are
+/// reported at the end; the others are finished. Only an error of the journal stops the run.
 pub fn run(
     cells: &[Cell],
     journal: &Journal,
@@ -102,7 +104,7 @@ pub fn run(
     watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
 ) -> Result<Outcome, Box<Failure>> {
     let found = in_journal(cells, journal);
-    let course = Course {
+    let running = Running {
         cells,
         journal,
         started: Instant::now(),
@@ -120,14 +122,14 @@ pub fn run(
         }),
     };
     // With a budget it may be the turn of wide cells again after others.
-    while course.next(&course.state()).is_some() {
-        while let Some(cell) = course.take(true) {
-            course.work_on(cell);
+    while running.next(&running.state()).is_some() {
+        while let Some(cell) = running.take(true) {
+            running.work_on(cell);
         }
-        course.side_by_side();
+        running.side_by_side();
     }
     let State { found, new, failed: n_failed, error, .. } =
-        course.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        running.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let outcome = Outcome::of(found, new);
     let Some(mut error) = error else { return Ok(outcome) };
     if let Error::Cells { failed, .. } = &mut error {
@@ -136,13 +138,13 @@ pub fn run(
     Err(Box::new(Failure { outcome, error }))
 }
 
-struct Course<'a> {
+struct Running<'a> {
     cells: &'a [Cell<'a>],
     journal: &'a Journal,
     started: Instant,
     budget: Option<Duration>,
     watch: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync),
-    /// What each cell has told of in this run.
+    /// The rows that each cell has reported in this run.
     rows: Vec<AtomicU64>,
     is_over: AtomicBool,
     state: Mutex<State>,
@@ -151,20 +153,20 @@ struct Course<'a> {
 struct State {
     is_taken: Vec<bool>,
     found: Vec<Option<Vec<Point>>>,
-    /// Cells that this run has done, and their cost.
+    /// The number of cells finished in this run, and their cost.
     new: usize,
     cost: f64,
-    /// Cells that failed, and the first of their errors or that of the journal.
+    /// The failed cells, and the first error, or the journal's error.
     failed: usize,
     error: Option<Error>,
 }
 
-impl Course<'_> {
+impl Running<'_> {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cells that are not wide, as long as it is the turn of one.
+    /// Waiting cells that are not wide.
     fn side_by_side(&self) {
         std::thread::scope(|scope| {
             for _ in 0..rayon::current_num_threads() {
@@ -182,7 +184,7 @@ impl Course<'_> {
         });
     }
 
-    /// The cell to work on next, if one is left and there is time.
+    /// The next cell, if one is left and there is time.
     fn next(&self, state: &State) -> Option<usize> {
         if self.is_over.load(Ordering::Relaxed)
             || self.budget.is_some_and(|budget| self.started.elapsed() >= budget)
@@ -258,7 +260,7 @@ impl Course<'_> {
             let told = told.load(Ordering::Relaxed);
             rows_told += told;
             if found.is_none() {
-                // A cell that tells of more rows than it said is nearly done.
+                // A cell that reports more rows than announced is nearly done.
                 let share = (told as f64 / cell.rows.max(1) as f64).min(1.0);
                 cost_done += share * cell.cost;
                 cost_left += (1.0 - share) * cell.cost;
@@ -278,11 +280,12 @@ impl Course<'_> {
     }
 }
 
-/// Panel, series, place across and measure.
+/// Panel, series, x and measure.
 type Place<'p> = (&'p str, &'p str, u64, &'p str);
 
-/// How wide the widest of the lines of each band is, as a standard error. Bands of a single replica have no width that is known: they count
-/// as wider than any, and those of none are not there. Where cells are done and found nothing, more of them would find nothing either: no width.
+/// The width of each band: the largest standard error of its points. A band with a single replica
+/// has an unknown width and counts as wider than any other; a band without replicas is missing. A
+/// band whose cells have no result needs no more replicas: its width is 0.
 fn widths<'c>(cells: &'c [Cell], state: &State) -> HashMap<&'c str, f64> {
     let mut values: HashMap<&str, HashMap<Place, Vec<f64>>> = HashMap::new();
     for (cell, found) in cells.iter().zip(&state.found) {
@@ -337,7 +340,7 @@ mod tests {
         let journal = Journal::open(folder.path()).unwrap();
         let asked = AtomicUsize::new(0);
         let cells = cells(&asked, [1.0; 3], 4);
-        // Broken off when five are done.
+        // Cancelled when five are done.
         let stop = |progress: Progress| {
             if progress.done >= 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -346,7 +349,7 @@ mod tests {
         let before = asked.load(Ordering::Relaxed);
         let second = run(&cells, &journal, None, &go_on).unwrap();
         assert_eq!(second.done, 12);
-        // Those that were under way when it ended are asked again, and no others.
+        // Only the unfinished cells are run again.
         assert_eq!(asked.load(Ordering::Relaxed) - before, 12 - first.done);
         let order: Vec<(String, u32)> =
             second.points.iter().map(|point| (point.panel.clone(), point.replica)).collect();
@@ -394,7 +397,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         let pause = Duration::from_millis(20);
-        // Two cells, each of which tells of its rows in two halves.
+        // Two cells, each of which reports its rows in two halves.
         let cell = |key: &str, rows: u64| Cell {
             key: key.into(),
             band: key.into(),
@@ -425,7 +428,7 @@ mod tests {
             let left = left.unwrap();
             assert!(left <= elapsed.mul_f64(times) && left >= pause.mul_f64(times), "{place}: {told:?}");
         }
-        // Where no rows are told of, nothing is known until a cell is done.
+        // If no rows are reported, the progress is unknown until a cell is done.
         let untold = seen(&[cell("c", 0), cell("d", 0)]);
         assert!(untold[..2].iter().all(|(left, _)| left.is_none()) && untold[2].0.is_some(), "{untold:?}");
     }

@@ -1,4 +1,5 @@
-//! REPORT: experiments into a folder: a journal; a CSV, a record and pictures for each; and one page for all.
+//! REPORT: run experiments into a folder: a journal; a CSV, a record and figures for each
+//! experiment; and one page.
 
 use crate::error::{Error, Result};
 use crate::experiment::{Experiment, names};
@@ -13,30 +14,30 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where results go, and what they depend on.
+/// Where results are written, and what they depend on.
 #[derive(Debug, Clone)]
 pub struct Study {
     /// The folder of results.
     pub out: PathBuf,
     /// The folder of data sets.
     pub data: PathBuf,
-    /// One seed for all.
+    /// The seed of all experiments.
     pub seed: u64,
-    /// What one types to have these results again.
+    /// The command that makes these results again.
     pub command: String,
 }
 
-/// A run that is killed forgets no more of the time that it took.
+/// How often the used time is saved, in case the run is killed.
 const NOTE_TIME_EVERY: Duration = Duration::from_secs(20);
 
-/// How an experiment ended.
+/// The outcome of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Cells that are done, in this run or an earlier one.
+    /// Finished cells, in this run or an earlier one.
     pub done: usize,
-    /// How many of them found nothing, since trainings ran away in their first round.
+    /// Cells without a result, since training diverged in the first epoch.
     pub empty: usize,
-    /// Cells in all.
+    /// All cells.
     pub cells: usize,
 }
 
@@ -45,7 +46,7 @@ impl Study {
         Ok(Journal::open(&self.out.join("journal"))?)
     }
 
-    /// Whether an experiment has cells that are not done, and the data that they need.
+    /// Whether an experiment has unfinished cells, and whether their data are there.
     pub fn has_work(&self, experiment: &Experiment) -> bool {
         let is_open = || -> Result<bool> {
             let data = experiment.load(&self.data)?;
@@ -56,8 +57,8 @@ impl Study {
         is_open().unwrap_or(false)
     }
 
-    /// Makes an experiment, or goes on with it, in at most so much time, or all that it needs; writes its CSV, its record and its pictures
-    /// from what is done, even if a cell failed.
+    /// Runs or continues an experiment, within a time budget if given; writes its CSV, record and
+    /// figures from the finished cells, even if a cell failed.
     pub fn run(
         &self,
         experiment: &Experiment,
@@ -100,7 +101,7 @@ impl Study {
         // Who only draws results did not make them.
         let made = if outcome.new > 0 { Some(self.made()) } else { made_before };
         let written = self.write(experiment, &outcome, made);
-        // Why a cell failed is told first: whatever else went wrong came after it.
+        // The failure of a cell is reported first: other errors came after it.
         error.map_or(Ok(()), Err)?;
         noted?;
         written?;
@@ -125,12 +126,12 @@ impl Study {
         self.out.join(format!("{name}.csv"))
     }
 
-    /// Gathers the journal in one file.
+    /// Packs the journal into one file.
     pub fn pack(&self) -> Result<()> {
         Ok(self.journal()?.pack()?)
     }
 
-    /// Writes the page from all results that are in the folder; returns its path.
+    /// Writes the page from all results in the folder; returns its path.
     pub fn report(&self) -> Result<PathBuf> {
         let journal = self.journal()?;
         let mut results = Vec::new();
@@ -147,7 +148,8 @@ impl Study {
         Ok(path)
     }
 
-    /// All experiments that may have results: those that come with the program, in their order, and those that left a record.
+    /// All experiments that may have results: the built-in ones in their order, and those with a
+    /// record.
     fn experiments(&self) -> Result<Vec<(Experiment, Option<Record>)>> {
         let mut experiments = Vec::new();
         for name in names(false).chain(names(true)) {

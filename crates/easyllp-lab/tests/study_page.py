@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "easyllp-report/tests"))
 from page import WIDTHS, Links, look  # noqa: E402
 
-# Those that take seconds; all kinds of charts but the course of a loss, which is on the page of the real run.
+# Those that take seconds; all kinds of charts except for the loss by epoch, which is on the page of the real run.
 EXPERIMENTS = ("variance", "sgd", "erm", "linear")
 REAL_RUN = pathlib.Path(__file__).resolve().parents[3] / "results"
 
@@ -31,8 +31,9 @@ def look_at(page):
     numbers, pictures = (sorted(path.name for path in folder.glob(kind)) for kind in ("*.csv", "*.svg"))
     links = Links()
     links.feed(text)
-    assert sorted(link for link in links.found if not link.startswith("data:")) == numbers, links.found
-    sections = re.findall(r"<section class=\"experiment\"><h2>(.*)</h2>", text)
+    assert sorted(link for link in links.found if not link.startswith(("data:", "#"))) == numbers, links.found
+    sections = re.findall(r"<section class=\"experiment\" id=\"[\w-]+\"><h2>(.*)</h2>", text)
+    assert all(f"id=\"{link[1:]}\"" in text for link in links.found if link.startswith("#")), "anchors of the claims"
     assert len(set(sections)) == len(numbers), sections
     made = re.findall(r"; seed \d+; \d+ (?:of \d+ cells so far|cells)", text)
     assert len(made) == len(numbers), "every section says what made it"

@@ -1,4 +1,4 @@
-//! Bags out of arrays, and what becomes of them before any model.
+//! Bags from arrays, their targets and random baggings.
 
 use crate::failure::failure;
 use crate::work::pooled;
@@ -10,7 +10,8 @@ use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-/// The bags of rows: the place of each row's bag, and for each bag one count (of the positive class) or one a class.
+/// Creates bags of rows: the bag index of each row, and for each bag one count (of the positive
+/// class) or one per class.
 pub(crate) fn bags(
     of_row: &PyReadonlyArray1<u32>,
     counts: &PyReadonlyArray2<f64>,
@@ -33,7 +34,7 @@ pub(crate) fn bags(
     }
 }
 
-/// The prior of these shares; one share is that of the positive class.
+/// The prior with these shares; one share is that of the positive class.
 fn prior(shares: &[f64]) -> PyResult<LabelPrior> {
     match shares {
         [positive] => LabelPrior::binary(*positive),
@@ -42,7 +43,7 @@ fn prior(shares: &[f64]) -> PyResult<LabelPrior> {
     .map_err(failure)
 }
 
-/// Targets of all rows: one column for two classes, else one a class.
+/// Targets of all rows: one column for two classes, else one per class.
 #[pyfunction]
 #[pyo3(signature = (of_row, counts, noise, prior, bag_weights))]
 pub(crate) fn soft_targets<'py>(
@@ -63,7 +64,7 @@ pub(crate) fn soft_targets<'py>(
     Ok(values.into_pyarray(py))
 }
 
-/// Rows dealt into bags at random: the place of each row's bag.
+/// Random bags: the bag index of each row.
 #[pyfunction]
 pub(crate) fn deal(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The settings of a fit, and the methods to choose from, as JSON.
+//! The settings of a fit and the list of methods, as JSON.
 
 use crate::failure::failure;
 use easyllp::{FitConfig, Method as _, MethodConfig};
@@ -18,14 +18,14 @@ fn refused(error: serde_json::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// What of the settings does not support sparse rows, if anything.
+/// The setting that does not support sparse rows, if any.
 #[pyfunction]
 pub(crate) fn needs_dense_rows(settings: &str) -> PyResult<Option<&'static str>> {
     let config = config(settings)?;
     Ok(config.needs_dense_rows(&config.method))
 }
 
-/// The name of a method and, as JSON, the parameters that its words set.
+/// The name of a method and, as JSON, its given parameters.
 #[pyfunction]
 pub(crate) fn method_in_words(words: &str) -> PyResult<(&str, String)> {
     let (name, parameters) = MethodConfig::name_and_parameters(words).map_err(failure)?;

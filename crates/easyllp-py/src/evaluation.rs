@@ -1,4 +1,4 @@
-//! What bags tell of scores, and what speaks for and against the bags. Answers are JSON, which Python unpacks.
+//! Estimates from bags, and the diagnosis of bags, as JSON that Python parses.
 
 use crate::bags::bags;
 use crate::failure::failure;
@@ -28,7 +28,7 @@ pub(crate) fn named(metrics: Vec<(&'static str, Estimate)>) -> Vec<(String, Esti
     metrics.into_iter().map(|(name, estimate)| (name.to_lowercase().replace(' ', "_"), estimate)).collect()
 }
 
-/// All metrics of scores, and curves where there are two classes of which none is empty.
+/// All metrics of scores, with curves if there are two classes and none is empty.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keywords of a private function")]
 pub(crate) fn evaluate(
@@ -75,7 +75,7 @@ pub(crate) fn evaluate(
     Ok(found.to_string())
 }
 
-/// Whether bags look random, in numbers and in words.
+/// Whether bags look random, as numbers and text.
 pub(crate) fn told(found: &Randomness) -> Value {
     json!({
         "verdict": found.verdict,
@@ -120,7 +120,8 @@ pub(crate) fn metric(
     Ok((value, standard_error, low, high))
 }
 
-/// Were bags made regardless of labels? Do features differ from bag to bag? What do so many bags tell?
+/// The diagnosis: are the bags random, which features differ between bags, and how much information
+/// do they hold?
 #[pyfunction]
 pub(crate) fn diagnose(
     py: Python,

@@ -1,11 +1,10 @@
-//! What the library refuses, as Python's exceptions.
+//! Convert errors of the library to Python exceptions.
 
 use easyllp::Error;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 
-/// Files that cannot be read or written are `OSError`s, all else is a `ValueError` in the library's words, with the parameters to look
-/// at, for which it has no names.
+/// File errors become `OSError`, all others `ValueError` with the library's message and the parameters to check.
 pub(crate) fn failure(error: Error) -> PyErr {
     let parameters = match error {
         Error::CannotRead { .. } | Error::CannotWrite { .. } => return PyOSError::new_err(error.in_full()),

@@ -1,4 +1,4 @@
-//! What rows are in Python: an array of NumPy, or a table.
+//! Rows from Python: NumPy arrays, sparse matrices or tables.
 
 use crate::work::pooled;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
@@ -17,13 +17,14 @@ use pyo3::types::{PyDict, PyList};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Rows as they come from Python.
+/// Rows from Python.
 pub(crate) enum Features<'py> {
-    /// Read where they lie.
+    /// Borrowed without a copy.
     Array(PyReadonlyArray2<'py, f32>),
-    /// A matrix in CSR format: how many columns it has, where rows start, columns and numbers, which are read where they lie.
+    /// A CSR matrix: number of columns, row starts, columns and values; columns and values are
+    /// borrowed.
     Sparse(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>),
-    /// Columns with names, as Arrow has them.
+    /// Named columns as Arrow batches.
     Batches(Vec<RecordBatch>),
     /// Columns with names.
     Table(Table),
@@ -70,11 +71,11 @@ fn column(values: &Bound<PyAny>) -> PyResult<Column> {
     Ok(Column::Hashed(text))
 }
 
-/// The name of the column of lists that an array is, in a model file.
+/// The name of the column of an array in a model file.
 const ARRAY: &str = "x";
 
 impl Features<'_> {
-    /// The rows for work that is done without Python's lock.
+    /// Rows that can be used without Python's lock.
     pub(crate) fn lent(&self) -> Lent<'_> {
         match self {
             Self::Array(array) => Lent::Array(array.as_array()),
@@ -90,7 +91,7 @@ impl Features<'_> {
     }
 }
 
-/// Rows that Python has lent.
+/// Rows borrowed from Python.
 #[derive(Clone, Copy)]
 pub(crate) enum Lent<'l> {
     Array(ArrayView2<'l, f32>),
@@ -123,8 +124,7 @@ impl<'l> Lent<'l> {
         Ok((encoder, rows))
     }
 
-    /// Rows as an encoder has them that was not fitted on them, with what it did not see before; an array that is to stay as it is is
-    /// read where it lies.
+    /// The encoded rows of new data, with their unfamiliar values; an array that is not changed is borrowed.
     pub(crate) fn new_rows(self, encoder: &Encoder) -> Result<(Rows<'l>, Unfamiliar), Error> {
         let new = |table: &Table| Ok((encoder.encode(table)?, encoder.unfamiliar(table)));
         let array = match self {
@@ -161,7 +161,7 @@ impl<'l> Lent<'l> {
     }
 }
 
-/// What the columns of batches hold, but for those that hold nothing.
+/// The kinds of the columns of batches, except for empty ones.
 fn kinds(batches: &[RecordBatch]) -> Vec<(&str, Kind)> {
     let Some(first) = batches.first() else { return Vec::new() };
     let is_there =
@@ -171,12 +171,12 @@ fn kinds(batches: &[RecordBatch]) -> Vec<(&str, Kind)> {
     fields.filter_map(|(_, field)| Some((field.name().as_str(), Kind::of(field.data_type())?))).collect()
 }
 
-/// Numbers that are read where they lie, if they lie one after the other.
+/// A contiguous array of numbers, borrowed.
 fn cow<T: Clone>(numbers: ArrayView1<'_, T>) -> Cow<'_, [T]> {
     numbers.to_slice().map_or_else(|| numbers.to_vec().into(), Cow::Borrowed)
 }
 
-/// Where the library reads the rows of an array: where they lie.
+/// How the rows of an array are read: borrowed.
 #[pyfunction]
 pub(crate) fn address(py: Python, array: PyReadonlyArray2<f32>) -> PyResult<usize> {
     let lent = Lent::Array(array.as_array());
@@ -186,7 +186,8 @@ pub(crate) fn address(py: Python, array: PyReadonlyArray2<f32>) -> PyResult<usiz
     })
 }
 
-/// An embedded data set: for each part its columns by name (numbers, or text by places in a dictionary) and its labels.
+/// An embedded data set: for each part its columns by name (numbers, or dictionary-encoded text)
+/// and its labels.
 #[pyfunction]
 pub(crate) fn dataset<'py>(
     py: Python<'py>,

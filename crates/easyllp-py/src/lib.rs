@@ -1,7 +1,7 @@
 //! The compiled part of the Python package `easyllp`: module `easyllp._easyllp`, private to it.
 //!
-//! Python hands over arrays that it has checked for shape; what the library refuses becomes a `ValueError`. Nothing here prints
-//! but progress that was asked for, and long work runs without Python's lock.
+//! Python checks the shapes of arrays; errors of the library become a `ValueError`. Nothing is
+//! printed except requested progress, and long work runs without Python's lock.
 
 mod bags;
 mod config;
@@ -35,7 +35,7 @@ mod _easyllp {
     #[pymodule_export]
     const LEAST_PROBABILITY: f64 = easyllp::loss::LEAST_PROBABILITY;
 
-    /// A wrong `EASYLLP_VECTORS` is a mistake in the environment, reported where it first matters.
+    /// An invalid `EASYLLP_VECTORS` is reported on first use.
     #[pymodule_init]
     fn check_environment(_: &Bound<'_, PyModule>) -> PyResult<()> {
         easyllp::train::Vectors::chosen().map(drop).map_err(failure)

@@ -1,4 +1,4 @@
-//! A trained model: what a model file holds.
+//! A trained model: the content of a model file.
 
 use crate::bags::bags;
 use crate::config::config;
@@ -25,19 +25,20 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Between two lines of progress within an epoch.
+/// The time between two progress lines within an epoch.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Scores, and what is unfamiliar in their rows.
+/// Scores, and the unfamiliar values of their rows.
 type Scores<'py> = (Bound<'py, PyArray2<f32>>, Vec<String>);
 
-/// A trained model with its encoders, classes and prior; `save` and `load` share the program's file.
+/// A trained model with its encoders, classes and prior; `save` and `load` use the program's file
+/// format.
 #[pyclass(frozen, module = "easyllp._easyllp")]
 pub(crate) struct Model(ModelFile);
 
 #[pymethods]
 impl Model {
-    /// Trains by the settings; the second part of the answer is JSON on how it went.
+    /// Trains with these settings; the second return value is JSON with the training log.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "keywords of a private function")]
     fn fit(
@@ -115,7 +116,7 @@ impl Model {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
-    /// The bytes, which are written to a file, too, if one is named.
+    /// The model file as bytes, also written to `path` if given.
     #[pyo3(signature = (path=None))]
     fn to_onnx<'py>(&self, py: Python<'py>, path: Option<PathBuf>) -> PyResult<Bound<'py, PyBytes>> {
         let written = py.detach(|| {
@@ -127,13 +128,14 @@ impl Model {
         Ok(PyBytes::new(py, &onnx))
     }
 
-    /// Scores as the model gives them: one column for two classes, else one a class. With what is unfamiliar in the rows.
+    /// Raw scores: one column for two classes, else one per class; with the unfamiliar values of
+    /// the rows.
     fn scores<'py>(&self, py: Python<'py>, features: Features) -> PyResult<Scores<'py>> {
         let (scores, lines) = self.of_rows(py, &features, |rows| self.0.model.scores(rows))?;
         Ok((scores.into_pyarray(py), lines))
     }
 
-    /// The probability of each class, likewise.
+    /// The probability of each class; with the unfamiliar values of the rows.
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
@@ -143,7 +145,7 @@ impl Model {
         Ok((probabilities.into_pyarray(py), lines))
     }
 
-    /// Scores of rows in bags, likewise, and how many of these bags it was trained on, in words, if there are some.
+    /// Raw scores of rows in bags, and how many of these bags the model was trained on, as text, if any.
     fn scores_of_bags<'py>(
         &self,
         py: Python<'py>,
@@ -167,7 +169,7 @@ impl Model {
         self.0.classes.names().to_vec()
     }
 
-    /// What the values of classes are: `text`, `integer`, `float`, `boolean` or `counted`.
+    /// The type of the class values: `text`, `integer`, `float`, `boolean` or `counted`.
     #[getter]
     fn class_kind(&self) -> &'static str {
         self.0.classes.kind().as_str()
@@ -193,26 +195,26 @@ impl Model {
         self.0.loss.clone()
     }
 
-    /// The settings that it was trained with, as JSON, and its method in words; None if the method is not a built-in one.
+    /// The training settings as JSON, and the method as text; None if the method is not built in.
     #[getter]
     fn config(&self) -> Option<(String, String)> {
         let config = self.0.config.as_ref()?;
         Some((json!(config).to_string(), config.method.to_string()))
     }
 
-    /// How it was trained, in words.
+    /// How the model was trained, as text.
     #[getter]
     fn settings(&self) -> std::collections::BTreeMap<String, String> {
         self.0.settings.clone()
     }
 
-    /// The columns of a table that it reads; an array is one column of lists.
+    /// The table columns that the model reads; an array is one column of lists.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.0.encoder.columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// How many columns an array must have, if it reads arrays.
+    /// The number of columns that an array must have, if the model reads arrays.
     #[getter]
     fn width(&self) -> Option<usize> {
         use easyllp::table::ColumnEncoding;
@@ -226,26 +228,26 @@ impl Model {
         }
     }
 
-    /// The column that each dense feature comes from.
+    /// The column of each dense feature.
     #[getter]
     fn dense_columns(&self) -> Vec<String> {
         let names = (0..).map_while(|place| self.0.encoder.dense_column(place));
         names.map(str::to_owned).collect()
     }
 
-    /// What a score says: `logit` or `identity`.
+    /// What a score means: `logit` or `identity`.
     #[getter]
     fn link(&self) -> &'static str {
         if self.0.link == Link::Identity { "identity" } else { "logit" }
     }
 
-    /// The score above which a row of a task of two classes is taken for class 1.
+    /// The threshold of the score for the positive class.
     #[getter]
     fn threshold(&self) -> f64 {
         self.0.link.threshold()
     }
 
-    /// Weights of a linear model, one line a dense feature, and its intercepts; None for others.
+    /// Weights of a linear model, one line per dense feature, and its intercepts; None for others.
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyArray2<f32>>, Vec<f32>)> {
         let linear = self.0.model.as_linear()?;
@@ -268,12 +270,12 @@ impl Model {
     }
 }
 
-/// Tells of a training, and hears that it shall stop.
+/// Reports progress of a training run, and whether to stop it.
 struct Telling<'t, 'w> {
     line: &'t Line<'w>,
     what: String,
     epochs: usize,
-    /// The iteration of L-BFGS, and about how many there will be.
+    /// The current iteration of L-BFGS, and the estimated total.
     iteration: Option<(usize, Option<usize>)>,
     told: Instant,
 }

@@ -1,4 +1,4 @@
-//! Long work: without Python's lock, on a thread of its own, while the caller's thread listens for Ctrl-C.
+//! Long work: on its own thread without Python's lock, while the caller's thread waits for Ctrl-C.
 
 use crate::failure::failure;
 use pyo3::exceptions::{PyException, PyRuntimeError};
@@ -10,38 +10,39 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long an interrupt may go unheard.
+/// The interval between checks for an interrupt.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
-/// How work tells of itself, and hears that it shall stop.
+/// Progress output and cancellation for work.
 pub(crate) struct Line<'w> {
     stop: &'w AtomicBool,
     lines: Option<Sender<String>>,
 }
 
 impl Line<'_> {
-    /// Whether to go on.
+    /// Whether to continue.
     pub(crate) fn goes_on(&self) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Whether anyone listens.
+    /// Whether progress is printed.
     pub(crate) fn is_heard(&self) -> bool {
         self.lines.is_some()
     }
 
-    /// Says a line, where it was asked for.
+    /// Prints a line, if requested.
     pub(crate) fn say(&self, line: String) {
         // Nobody is left to hear it only when the work is to stop.
         let _ = self.lines.as_ref().map(|lines| lines.send(line));
     }
 }
 
-/// The pool of this process, and the process whose it is.
+/// The thread pool of this process, with the process id.
 static POOL: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
 
-/// Runs work in a pool of so many threads, or in one of a thread a core that stays. A forked process has none of its parent's threads,
-/// and would wait for them forever: so it is never rayon's own pool that is used, but one that knows its process.
+/// Runs work in a pool of this many threads, or in a permanent pool with a thread per core. A
+/// forked process has none of its parent's threads and would wait for them forever, so rayon's own
+/// pool is not used, but one that remembers its process.
 pub(crate) fn in_pool<T: Send>(
     n_threads: Option<usize>,
     work: impl FnOnce() -> T + Send,
@@ -63,7 +64,7 @@ pub(crate) fn in_pool<T: Send>(
     Ok(pool.install(work))
 }
 
-/// Short work in the pool, without Python's lock.
+/// Runs short work in the pool, without Python's lock.
 pub(crate) fn pooled<T: Send>(
     py: Python,
     work: impl FnOnce() -> Result<T, easyllp::Error> + Send,
@@ -76,8 +77,8 @@ fn no_threads(error: rayon::ThreadPoolBuildError) -> PyErr {
     PyRuntimeError::new_err(format!("cannot start threads: {error}"))
 }
 
-/// Does the work; what it says goes to `sys.stderr` if `is_verbose`. An interrupt is raised once the work has stopped, at its next
-/// look at the line.
+/// Runs the work; its messages go to `sys.stderr` if `is_verbose`. An interrupt is raised once the
+/// work has stopped, at its next check.
 pub(crate) fn without_lock<T: Send>(
     py: Python,
     n_threads: Option<usize>,
@@ -119,7 +120,8 @@ pub(crate) fn without_lock<T: Send>(
     done.map_err(no_threads)?.map_err(failure)
 }
 
-/// Passes a line on, if there is one, and fails if Ctrl-C, or whatever else has a handler in Python, was heard.
+/// Prints a line, if there is one, and fails on Ctrl-C or another Python signal handler's
+/// exception.
 fn listen(py: Python, said: Option<&str>) -> PyResult<()> {
     match said.map_or(Ok(()), |line| write(py, line)) {
         // An interrupt that is heard while Python writes: no `Exception`, as failures are.

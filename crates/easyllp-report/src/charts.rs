@@ -25,7 +25,8 @@ fn keys_of_curve(has_estimates: bool, has_truth: bool, chance: Option<&'static s
     key(&parts)
 }
 
-/// True against false positives. The band is that of the true positive rate at each threshold.
+/// The ROC curve: true against false positive rate. The band is the interval of the true positive
+/// rate at each threshold.
 pub(crate) fn roc(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<String> {
     let shown = if thresholds.is_empty() { truth } else { thresholds };
     let middle = shown.get(shown.len() / 2)?;
@@ -54,12 +55,12 @@ pub(crate) fn roc(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<S
     Some(plot.finish("ROC curve", &words, &keys))
 }
 
-/// What a curve is from, if its estimates are not withheld.
+/// Where a curve comes from, if its estimates are not withheld.
 fn origin(has_estimates: bool) -> &'static str {
     if has_estimates { "bags" } else { "row labels" }
 }
 
-/// Rates that go back and forth by chance are drawn from left to right.
+/// Rates that are not monotone by chance are drawn from left to right.
 fn monotone(mut points: Vec<(f64, Estimate)>) -> Vec<(f64, Estimate)> {
     let mut so_far: f64 = 0.0;
     for (x, _) in &mut points {
@@ -69,7 +70,7 @@ fn monotone(mut points: Vec<(f64, Estimate)>) -> Vec<(f64, Estimate)> {
     points
 }
 
-/// How pure the selected rows are against how many of the positive class are among them.
+/// The precision-recall curve.
 pub(crate) fn precision_recall(thresholds: &[AtThreshold], truth: &[AtThreshold]) -> Option<String> {
     let points_of = |all: &[AtThreshold]| -> Vec<(f64, Estimate)> {
         all.iter().filter_map(|at| Some((at.recall.value, at.precision?))).collect()
@@ -96,7 +97,7 @@ pub(crate) fn precision_recall(thresholds: &[AtThreshold], truth: &[AtThreshold]
     Some(plot.finish("Precision and recall", &words, &keys))
 }
 
-/// Observed against predicted shares, group by group.
+/// The calibration curve: observed against predicted shares, by group.
 pub(crate) fn calibration(
     all: Option<&Calibration>,
     truth: Option<&Calibration>,
@@ -128,7 +129,7 @@ pub(crate) fn calibration(
     Some(plot.finish("Calibration", &words, &key(&parts)))
 }
 
-/// How many rows have which score.
+/// The histogram of scores.
 pub(crate) fn histogram(scores: &[f64], are_probabilities: bool) -> Option<String> {
     const BARS: usize = 25;
     let (least, most) = scores.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &score| {
@@ -155,13 +156,13 @@ pub(crate) fn histogram(scores: &[f64], are_probabilities: bool) -> Option<Strin
         plot.bar(from, from + width, *share);
     }
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;
-    let words = format!("Histogram of what the model says of rows; its mean is {}.", number(mean));
+    let words = format!("Histogram of the scores of rows; their mean is {}.", number(mean));
     Some(plot.finish("Scores", &words, &format!("{BARS} bars of equal width; the mean is {}", number(mean))))
 }
 
-/// What the model expects of each bag, and what was reported.
+/// Predicted against reported shares, by bag.
 pub(crate) fn bags(bags: &[BagShare], class: &str) -> Option<String> {
-    /// More dots than this say no more.
+    /// The maximum number of dots.
     const MOST: usize = 1500;
     if bags.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! REPORT: how good a model is, on one page that needs nothing else: no network, no script, no font. It is drawn with SVG
-//! that a phone can read and a printer can print.
+//! REPORT: an HTML page on the metrics of a model. It is self-contained: no network, no script, no
+//! font. Charts are SVG, readable on a phone and in print.
 //!
 //! ```
 //! use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
@@ -31,58 +31,58 @@ use easyllp::Estimate;
 use easyllp::estimate::{AtThreshold, Calibration};
 use std::fmt::Write;
 
-/// A figure with its interval, and the true one where it is known.
+/// A metric with its interval, and the true value if it is known.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// What it is.
+    /// The name of the metric.
     pub name: String,
-    /// From bags; none if it is withheld.
+    /// The estimate from bags; none if it is withheld.
     pub estimate: Option<Estimate>,
-    /// From row labels.
+    /// The true value, from row labels.
     pub truth: Option<f64>,
 }
 
-/// What a model and its reports say of one bag.
+/// A bag's predicted and reported share.
 #[derive(Debug, Clone, Copy)]
 pub struct BagShare {
-    /// The mean probability of the positive class over its rows.
+    /// The mean predicted probability of the positive class over its rows.
     pub predicted: f64,
-    /// The share of the positive class as reported.
+    /// The reported share of the positive class.
     pub reported: f64,
 }
 
-/// Everything on the page; what is empty is left out.
+/// The content of the page. Empty parts are left out.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The headline.
+    /// The title.
     pub title: String,
-    /// The line below it.
+    /// The line below the title.
     pub subtitle: String,
-    /// What the positive one of two classes is called.
+    /// The name of the positive class, for two classes.
     pub positive: Option<String>,
-    /// What to know before any metric is read.
+    /// Warnings, shown before any metric.
     pub warning: Option<String>,
-    /// Headline figures.
+    /// The metrics.
     pub figures: Vec<Figure>,
-    /// The curve of decisions, from the highest threshold on.
+    /// The metrics at thresholds, from the highest threshold down.
     pub thresholds: Vec<AtThreshold>,
     /// The same from row labels.
     pub true_thresholds: Vec<AtThreshold>,
-    /// Whether probabilities hold.
+    /// The calibration.
     pub calibration: Option<Calibration>,
     /// The same from row labels.
     pub true_calibration: Option<Calibration>,
-    /// Probabilities of the positive class that rows have, or scores.
+    /// Predicted probabilities of the positive class by row, or scores.
     pub scores: Vec<f64>,
-    /// What the scores are: probabilities, or something else.
+    /// The name of the scores' axis: probability or score.
     pub scores_are_probabilities: bool,
     /// Bags, predicted and reported.
     pub bags: Vec<BagShare>,
-    /// Paragraphs on whether the bags are what the estimates need.
+    /// Paragraphs on whether the bags are random.
     pub diagnosis: Vec<String>,
 }
 
-/// A whole HTML document around what stands on the page; it needs nothing from elsewhere, and may load nothing.
+/// Wraps content in a self-contained HTML document that may not load anything.
 pub fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -95,12 +95,12 @@ pub fn document(title: &str, body: &str) -> String {
 }
 
 impl Page {
-    /// A page with a headline and nothing else yet.
+    /// A page with a title and no content.
     pub fn new(title: impl Into<String>, subtitle: impl Into<String>) -> Self {
         Self { title: title.into(), subtitle: subtitle.into(), ..Self::default() }
     }
 
-    /// The page as one HTML document.
+    /// Renders the page as one HTML document.
     pub fn html(&self) -> String {
         let mut body =
             format!("<header><h1>{}</h1><p>{}</p></header>\n", escaped(&self.title), escaped(&self.subtitle));
@@ -165,7 +165,7 @@ impl Page {
     }
 }
 
-/// A value that its range allows, and its interval.
+/// A value clipped to its natural range, with its interval.
 fn headline_of(estimate: &Estimate) -> String {
     let &Estimate { value, low, high, outside_range, .. } = estimate;
     let interval = if outside_range && high <= low {
@@ -177,12 +177,12 @@ fn headline_of(estimate: &Estimate) -> String {
     format!("<strong>{}{mark}</strong><span>{interval}</span>", number(value))
 }
 
-/// Three digits behind the point are what intervals deserve.
+/// Three decimals are enough for confidence intervals.
 fn number(value: f64) -> String {
     format!("{value:.3}").replace('-', "−")
 }
 
-/// Text that is no markup.
+/// Escapes text for HTML.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

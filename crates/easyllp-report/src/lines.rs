@@ -1,4 +1,4 @@
-//! Lines with bands: how something changes with something else, one line a method.
+//! Line charts with bands, one line per method.
 
 use crate::escaped;
 use crate::plot::{Axis, Plot};
@@ -21,50 +21,54 @@ use crate::plot::{Axis, Plot};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct LineChart {
-    /// The headline.
+    /// The title.
     pub title: String,
-    /// What runs across.
+    /// The name of the x axis.
     pub x_name: String,
-    /// What runs up.
+    /// The name of the y axis.
     pub y_name: String,
-    /// Whether equal ratios are equally far apart, from left to right.
+    /// Whether the x axis is logarithmic.
     pub x_by_ratio: bool,
-    /// The same from below.
+    /// Whether the y axis is logarithmic.
     pub y_by_ratio: bool,
-    /// The lines, in the order of their colours.
+    /// The lines. Their styles set how they are drawn.
     pub lines: Vec<Line>,
 }
 
 /// One line.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Its name in the key.
+    /// The name in the legend.
     pub name: String,
     /// How it is drawn.
     pub style: Style,
-    /// Places across, heights, and how far the band reaches up and down.
+    /// Points: x, y, and half the height of the band.
     pub points: Vec<(f64, f64, f64)>,
 }
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// A line within its band, with a dot at each point unless there are many.
+    /// A line with a band, with a dot at each point unless there are many.
     Band,
-    /// Dots with what they reach; for measurements beside a curve.
+    /// Dots with error bars, for measurements next to a curve.
     Dots,
-    /// A dashed curve: what theory says, in the colour of the dots before it, if there are any.
+    /// A dashed curve, for theory; it has the colour of the dots before it, if there are any.
     Theory,
 }
 
-/// A line of more points has no dots: they would hide it, and what is behind it.
+/// A line with more points than this has no dots, which would hide it.
 const MARKED: usize = 48;
 
-/// Colours that are told apart by those who see few of them; after these they begin anew.
+/// Methods in the order of their colours: a method has the same colour in every figure. The gallery's figures use the same
+/// list (`python/examples/_figure.py`).
+const METHODS: [&str; 5] = ["event", "easyllp", "mean-map", "label-generation", "naive"];
+
+/// The number of colours, which are distinguishable with colour blindness; then they repeat.
 const N_COLOURS: usize = 8;
 
 impl LineChart {
-    /// The chart with its headline and key, for a [page](crate::document).
+    /// The chart with its title and legend, for a [page](crate::document).
     pub fn figure(&self) -> String {
         let key: Vec<String> = self
             .keys()
@@ -79,7 +83,7 @@ impl LineChart {
         self.plot().finish(&self.title, &self.in_words(), &key.concat())
     }
 
-    /// The chart with its headline and key, as an SVG file.
+    /// The chart with its title and legend, as an SVG file.
     pub fn svg(&self) -> String {
         self.plot().finish_alone(
             &self.title,
@@ -106,20 +110,23 @@ impl LineChart {
         keys
     }
 
-    /// Whether a line is a curve through the dots of the line before it.
+    /// Whether a line is the theory curve of the dots before it.
     fn explains(&self, place: usize) -> bool {
         self.lines[place].style == Style::Theory && place > 0 && self.lines[place - 1].style == Style::Dots
     }
 
-    /// The class of each line: its colour, and whether it is dashed.
+    /// The CSS class of each line: its colour, and whether it is dashed. Lines other than methods are numbered.
     fn classes(&self) -> Vec<String> {
-        let mut next = 0;
+        let (mut next, mut colour) = (0, 0);
         (0..self.lines.len())
             .map(|place| {
-                if !self.explains(place) {
+                let is_it = |method: &&str| self.lines[place].name.split(' ').next() == Some(method);
+                if let Some(method) = METHODS.iter().position(is_it) {
+                    colour = method;
+                } else if !self.explains(place) {
+                    colour = next % N_COLOURS;
                     next += 1;
                 }
-                let colour = (next - 1) % N_COLOURS;
                 let dashed = if self.lines[place].style == Style::Theory { " theory" } else { "" };
                 format!("series c{colour}{dashed}")
             })
@@ -160,7 +167,7 @@ impl LineChart {
         plot
     }
 
-    /// For those who do not see it: where each line begins and ends.
+    /// The text alternative: where each line starts and ends.
     fn in_words(&self) -> String {
         let of_line = |line: &Line| {
             let (first, last) = (line.points.first()?, line.points.last()?);
@@ -174,7 +181,7 @@ impl LineChart {
     }
 }
 
-/// From the least to the greatest number, and a little further.
+/// The range from the smallest to the largest number, with a margin.
 fn range(numbers: impl Iterator<Item = f64>, by_ratio: Option<f64>) -> Axis {
     let (least, most) = numbers
         .filter(|number| number.is_finite())
@@ -220,6 +227,17 @@ mod tests {
         for drawing in [chart.figure(), chart.svg()] {
             assert!(drawing.contains("a &lt; b") && !drawing.contains("NaN"), "{drawing}");
         }
+    }
+
+    #[test]
+    fn a_method_has_the_same_colour_in_every_figure() {
+        let line = |name: &str| Line { name: name.into(), style: Style::Band, points: vec![(1.0, 2.0, 0.0)] };
+        let colour = |names: &[&str]| {
+            chart(names.iter().copied().map(line).collect()).classes().pop().expect("a line")
+        };
+        assert_eq!(colour(&["event (row labels)", "easyllp", "mean-map", "label-generation"]), "series c3");
+        assert_eq!(colour(&["label-generation"]), "series c3");
+        assert_eq!(colour(&["soft", "surrogate"]), "series c1");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One chart: axes, and what is drawn between them, as SVG.
+//! One chart as SVG: axes and marks.
 
 use crate::escaped;
 use std::fmt::Write;
@@ -10,12 +10,12 @@ const RIGHT: f64 = 18.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 
-/// A range of numbers along a side of a chart.
+/// The range of an axis.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axis {
     least: f64,
     most: f64,
-    /// Whether equal ratios, and not equal differences, are equally far apart; then ticks are powers of this, if enough of them fit.
+    /// For a logarithmic axis, the base of the ticks, if enough powers fit.
     by_ratio: Option<f64>,
 }
 
@@ -24,7 +24,7 @@ impl Axis {
         Self { least, most, by_ratio }
     }
 
-    /// How far along a number is, from 0 to 1.
+    /// The position of a number on the axis, from 0 to 1.
     fn share(self, number: f64) -> f64 {
         let of =
             |number: f64| if self.by_ratio.is_some() { number.max(f64::MIN_POSITIVE).ln() } else { number };
@@ -50,7 +50,7 @@ impl From<(f64, f64)> for Axis {
     }
 }
 
-/// A chart as it grows.
+/// A chart under construction.
 pub(crate) struct Plot {
     x: Axis,
     y: Axis,
@@ -58,7 +58,7 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// A chart over these ranges, with a grid and the numbers on it.
+    /// Starts a chart with these axes, a grid and tick labels.
     pub(crate) fn new(x: impl Into<Axis>, y: impl Into<Axis>, x_name: &str, y_name: &str) -> Self {
         let mut plot = Self { x: x.into(), y: y.into(), marks: String::new() };
         for tick in plot.x.ticks() {
@@ -121,7 +121,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// The area between two lines.
+    /// Fills the area between two lines.
     pub(crate) fn band(&mut self, class: &str, points: &[(f64, f64, f64)]) {
         let up = points.iter().map(|&(x, low, _)| (x, low));
         let back = points.iter().rev().map(|&(x, _, high)| (x, high));
@@ -138,7 +138,7 @@ impl Plot {
         );
     }
 
-    /// A line upwards, such as an interval.
+    /// Draws a vertical line, such as an interval.
     pub(crate) fn reach(&mut self, class: &str, x: f64, low: f64, high: f64) {
         let at = self.across(x);
         let _ = writeln!(
@@ -160,7 +160,7 @@ impl Plot {
         );
     }
 
-    /// The chart with its headline, what it shows in words for those who do not see it, and a key.
+    /// The chart with its title, its text alternative and a legend.
     pub(crate) fn finish(self, title: &str, in_words: &str, key: &str) -> String {
         format!(
             "<figure><h2>{}</h2>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n\
@@ -171,7 +171,7 @@ impl Plot {
         )
     }
 
-    /// The chart as a file of its own, with its headline above it and the lines of its key below.
+    /// The chart as an SVG file, with its title above and the legend below.
     pub(crate) fn finish_alone(
         self,
         title: &str,
@@ -215,10 +215,10 @@ impl Plot {
     }
 }
 
-/// Letters of a headline that fit beside each other, in the widest of the usual fonts.
+/// The number of characters of a title that fit on a line, in the widest of the usual fonts.
 const LETTERS: usize = 44;
 
-/// A text in lines of at most so many letters, broken between words where that can be.
+/// Wraps a text at this number of characters, between words where possible.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -283,7 +283,7 @@ fn power_label(tick: f64) -> String {
     }
 }
 
-/// As few digits as tell a tick from its neighbours.
+/// The fewest digits that distinguish neighbouring ticks.
 fn label(tick: f64) -> String {
     let text = format!("{tick:.5}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

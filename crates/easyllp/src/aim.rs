@@ -1,4 +1,4 @@
-//! TRAIN: what a model is trained towards. Row targets, or the counts of whole bags.
+//! TRAIN: the training objective, either a loss of row targets or a loss of whole bags.
 
 use crate::bags::Bags;
 use crate::classes::n_columns;
@@ -15,39 +15,40 @@ pub enum Aim<'a> {
     Bags(&'a mut dyn BagObjective),
 }
 
-/// Gives every row a target.
+/// A rule that gives every row a target.
 pub trait TargetRule {
-    /// How many rows the table has.
+    /// The number of rows in the table.
     fn n_rows(&self) -> usize;
 
-    /// How many classes there are.
+    /// The number of classes.
     fn n_classes(&self) -> usize;
 
-    /// The rows that have a target, and so are trained on, in ascending order.
+    /// The rows that have a target and are trained on, in ascending order.
     fn rows(&self) -> Vec<u32>;
 
-    /// Whether targets may change from epoch to epoch. If not, they are asked for once.
+    /// Whether targets may change from epoch to epoch. If not, they are computed once.
     fn changes(&self) -> bool {
         true
     }
 
-    /// The class shares that targets should average to, where they are known better than from the targets' own means. Losses that
-    /// have no minimum otherwise (see [`TrainingLoss`](crate::loss::TrainingLoss)) are trained on targets shifted to these shares.
+    /// The class shares that targets should average to, if they are known better than from the
+    /// targets' own means. Some losses have no minimum otherwise (see
+    /// [`TrainingLoss`](crate::loss::TrainingLoss)); their targets are shifted to these shares.
     fn shares(&self) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
 
-    /// Writes the targets of an epoch, counted from 0. Called once for each epoch, in order, with the same `out`; once in all if
-    /// targets do not change. L-BFGS asks for epoch 0 only.
+    /// Writes the targets of an epoch, counted from 0. It is called once per epoch, in order, with
+    /// the same `out`; or once in all, if targets do not change. L-BFGS only uses epoch 0.
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()>;
 }
 
 /// The loss of whole bags, computed from the scores of their rows, which are log-odds.
 pub trait BagObjective: Send + Sync {
-    /// The bags that are trained on.
+    /// The bags to train on.
     fn bags(&self) -> &Bags;
 
-    /// How many scores a row has.
+    /// The number of scores per row.
     fn n_scores(&self) -> usize {
         n_columns(self.bags().n_classes())
     }
@@ -63,7 +64,8 @@ pub trait BagObjective: Send + Sync {
     /// Called before each batch, with its bags.
     fn before_batch(&mut self, _bags: &[u32]) {}
 
-    /// The loss of a bag, given the scores of its rows (a line a member, in order), and its derivative in each of them.
+    /// The loss of a bag and its derivative in each score, given the scores of its rows (one line
+    /// per member, in order).
     fn bag(&self, bag: usize, scores: ArrayView2<f32>, derivative: ArrayViewMut2<f32>) -> f64;
 
     /// Called after each batch, with the scores of its rows.
@@ -71,7 +73,7 @@ pub trait BagObjective: Send + Sync {
 }
 
 impl Aim<'_> {
-    /// The same aim, borrowed for a while.
+    /// The same aim, borrowed.
     pub(crate) fn reborrow(&mut self) -> Aim<'_> {
         match self {
             Self::Targets(rule, loss) => Aim::Targets(&mut **rule, *loss),
@@ -80,7 +82,7 @@ impl Aim<'_> {
     }
 }
 
-/// Targets that are known already, of the rows of some bags.
+/// Fixed targets for the rows of some bags.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedTargets<'t> {
     bags: &'t Bags,
@@ -88,7 +90,7 @@ pub struct FixedTargets<'t> {
 }
 
 impl<'t> FixedTargets<'t> {
-    /// The rows of these bags are trained on.
+    /// Only the rows of these bags are trained on.
     pub fn new(bags: &'t Bags, targets: &'t Targets) -> Self {
         Self { bags, targets }
     }

@@ -1,17 +1,19 @@
-//! REPORT: the model file, which holds all that it takes to score new rows.
+//! REPORT: the model file, which holds everything needed to score new rows.
 //!
-//! It is one safetensors file. Each block of parameters is a tensor under the block's name, and the header's metadata
-//! has one key:
+//! A model file is one safetensors file. Each block of parameters is a tensor under the block's
+//! name. The header's metadata has one key:
 //!
 //! ```text
 //! easyllp: "CHECKSUM {DESCRIPTION}"
 //! ```
 //!
-//! The description is JSON. The checksum (xxh3 of 128 bits, in hex) covers every byte of the file but its own, header
-//! and tensors alike; its kind and its place hold for all formats. There is one key since safetensors keeps metadata in
-//! a hash map, whose order differs from run to run, while the same model shall give the same bytes.
+//! The description is JSON. The checksum (128-bit xxh3, in hex) covers every byte of the file
+//! except itself. Its algorithm and position are the same in all formats. There is only one key
+//! because safetensors stores metadata in a hash map, whose order differs from run to run; with one
+//! key the same model gives the same bytes.
 //!
-//! A checksum tells of accidents, and anyone can make one: what is read is checked as if it were hostile.
+//! A checksum detects accidental damage, not forgery. Every value that is read is therefore
+//! validated.
 
 use crate::atomic::{AtomicFile, cannot_write};
 use crate::classes::Classes;
@@ -33,7 +35,7 @@ use std::ops::Range;
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The format that is written, and the newest one that is known.
+/// The format that is written, and the newest one that can be read.
 const FORMAT: u32 = 1;
 
 /// The metadata's only key.
@@ -48,9 +50,9 @@ const OPENING: &[u8] = br#"{"__metadata__":{"easyllp":""#;
 /// Where the checksum stands.
 const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 32;
 
-/// A trained model with all that it takes to score new rows, and how it came about.
+/// A trained model with everything needed to score new rows, and how it was trained.
 ///
-/// Stored as one file, which is read back to the last bit; the same model gives the same bytes.
+/// It is stored as one file and read back bit for bit; the same model gives the same bytes.
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
@@ -94,36 +96,36 @@ const CHECKSUM: Range<usize> = LENGTH + OPENING.len()..LENGTH + OPENING.len() + 
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFile {
-    /// Which columns the model reads, and how they become features.
+    /// The columns that the model reads, and how they are encoded as features.
     pub encoder: Encoder,
-    /// What each class is called; two for a task of one score.
+    /// The name of each class; two for a model with one score.
     pub classes: Classes,
-    /// The name of the loss that it was trained with.
+    /// The name of the training loss.
     pub loss: String,
-    /// What its scores mean.
+    /// What the scores mean.
     pub link: Link,
-    /// The name of the method that it was trained by.
+    /// The name of the training method.
     pub method: String,
-    /// The settings that it was trained with; `None` if the method is not a built-in one.
+    /// The training settings; `None` for a method that is not built in.
     pub config: Option<FitConfig>,
-    /// The label prior among the rows it was trained on.
+    /// The label prior of the training rows.
     pub prior: LabelPrior,
-    /// How it was trained, for people to read.
+    /// How the model was trained, as text.
     pub settings: BTreeMap<String, String>,
-    /// A fingerprint of the data it was trained on.
+    /// A fingerprint of the training data.
     pub fingerprint: String,
-    /// Which bags it was trained on: evaluated on these it would look better than it is.
+    /// Hashes of the training bags: metrics on these would be too good.
     pub training_bags: TrainingBags,
-    /// What the model is.
+    /// The model's architecture.
     pub name: ModelSpec,
-    /// The shape of the images that its dense features are, if they are.
+    /// The shape of the images in the dense features, for image models.
     pub image: Option<ImageShape>,
     /// The model.
     pub model: AnyModel,
 }
 
 impl ModelFile {
-    /// Writes the model to a file, which appears whole or not at all.
+    /// Writes the model to a file, atomically.
     pub fn save(&self, path: &Path) -> Result<()> {
         let bytes = self.to_bytes()?;
         let mut file = AtomicFile::create(path)?;
@@ -131,19 +133,19 @@ impl ModelFile {
         file.commit()
     }
 
-    /// Reads a model from a file. Whatever the file holds, the outcome is a sound model or an error.
+    /// Reads a model from a file. A damaged or forged file gives an error, never an invalid model.
     pub fn load(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path)
             .map_err(|error| Error::CannotRead { path: path.into(), source: error.into() })?;
         Self::read(&bytes).map_err(|source| Error::BadModelFile { path: path.into(), source })
     }
 
-    /// The bytes of the model's file.
+    /// The model as the bytes of a model file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.write().map_err(|source| Error::BadModel { source })
     }
 
-    /// The model that a file of these bytes holds.
+    /// Reads a model from the bytes of a model file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Self::read(bytes).map_err(|source| Error::BadModel { source })
     }
@@ -153,12 +155,12 @@ impl ModelFile {
         self.link.probabilities_of(self.model.scores(rows)?.view(), self.classes.len())
     }
 
-    /// The settings to train such a model again.
+    /// The settings to train the same kind of model again.
     pub fn settings_to_refit(&self) -> Result<&FitConfig> {
         self.config.as_ref().ok_or_else(|| Error::ForeignMethod { method: self.method.clone() })
     }
 
-    /// Refuses what could not be written and read back.
+    /// Checks that the file could be written and read back.
     pub(crate) fn check_sound(&self) -> Result<()> {
         self.check().and_then(|()| self.check_form()).map_err(|source| Error::BadModel { source })
     }
@@ -247,7 +249,8 @@ impl ModelFile {
         Ok(file)
     }
 
-    /// Refuses a model that is not what its name, columns and classes say: such a file could not be read back.
+    /// Checks that the model matches its name, columns and classes: otherwise the file could not be
+    /// read back.
     fn check_form(&self) -> Checked<()> {
         let (n_dense, cardinalities) = self.encoder.shape();
         let form = RowsForm { n_dense, cardinalities: &cardinalities, image: self.image };
@@ -267,7 +270,8 @@ impl ModelFile {
         Ok(())
     }
 
-    /// Refuses what could not score rows, or could not be read back: before writing, and after reading.
+    /// Checks that the model can score rows and be read back. Used before writing and after
+    /// reading.
     fn check(&self) -> Checked<()> {
         check_length("classes of the prior", self.classes.len(), self.prior.classes().len())?;
         self.encoder.check()?;
@@ -287,7 +291,7 @@ impl ModelFile {
     }
 }
 
-/// What a file says of its model. Keys are sorted.
+/// The description of a model in a file. Keys are sorted.
 #[derive(Serialize, Deserialize)]
 struct Description<'m> {
     classes: Cow<'m, Classes>,

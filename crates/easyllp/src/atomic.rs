@@ -1,4 +1,4 @@
-//! REPORT: files that appear whole or not at all.
+//! REPORT: atomic file writes. A file appears whole or not at all.
 
 use crate::error::{Cause, Error, Result};
 use std::ffi::OsString;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Temporary files of this process that are neither in their place nor removed.
+/// Temporary files of this process that are neither renamed nor removed yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes what is half-written, and lets nothing else be begun or finished: for a program that is about to exit, such as
-/// when it is interrupted.
+/// Removes temporary files and blocks further writes. Call it when the program is about to exit,
+/// such as on an interrupt.
 pub fn abandon_unfinished_files() {
     let unfinished = unfinished();
     for temporary in unfinished.iter() {
@@ -27,16 +27,17 @@ fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Writes a file as a whole: under its name there is all of it, or what was there before.
+/// Writes a whole file atomically: the name has either the new content or the old one.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(bytes).map_err(|error| cannot_write(path, error))?;
     file.commit()
 }
 
-/// A file that is written beside the one it will be, under a name of its own, and takes its place when it is whole.
+/// A file that is written under a temporary name and renamed into place when it is complete.
 ///
-/// Dropped before [`commit`](Self::commit), it leaves nothing behind, and what was there before is as it was.
+/// If it is dropped before [`commit`](Self::commit), the temporary file is removed and the old file
+/// is unchanged.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     path: PathBuf,
@@ -48,7 +49,7 @@ pub(crate) struct AtomicFile {
 impl AtomicFile {
     /// Opens a temporary file in the folder of `path`, so that both are on one disk and a rename moves no byte.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        /// Tells apart the files that threads of one process write at the same time.
+        /// Distinguishes files that threads of one process write at the same time.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = &destination(path)?;
         let Some(name) = path.file_name() else {
@@ -73,7 +74,7 @@ impl AtomicFile {
         }
     }
 
-    /// Puts the file in its place, once its bytes are on the disk.
+    /// Flushes the bytes to disk and renames the file into place.
     pub(crate) fn commit(mut self) -> Result<()> {
         let result = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         let mut unfinished = unfinished();
@@ -115,7 +116,7 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Where a file of this name is written: a link stays, and what it points to is replaced.
+/// The path that is written: a symbolic link is kept, and its target is replaced.
 fn destination(path: &Path) -> Result<PathBuf> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => {

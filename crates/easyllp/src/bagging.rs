@@ -1,6 +1,6 @@
 //! Make bags of rows, and split bags into training and validation bags.
 //!
-//! Everything here is reproducible from a seed, and deals in row indices only.
+//! All functions work on row indices and are reproducible from a seed.
 
 use crate::bags::{Bags, Noise, Partition};
 use crate::error::{Error, Result, check_length};
@@ -11,16 +11,16 @@ use rand::seq::SliceRandom;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// How large the bags of a random bagging are.
+/// The bag sizes of a random bagging.
 ///
-/// Rows are dealt until none is left. Where they run out inside a bag, that last bag is smaller: no row is dropped.
+/// Every row is used. If the rows run out, the last bag is smaller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sizes {
-    /// Every bag has this many rows.
+    /// Every bag has this number of rows.
     Fixed(usize),
-    /// Each bag's size is drawn from the list, every entry alike.
+    /// Each bag's size is drawn uniformly from the list.
     OneOf(Vec<usize>),
-    /// Each bag's size is drawn from the range, every size alike.
+    /// Each bag's size is drawn uniformly from the range.
     Range(RangeInclusive<usize>),
 }
 
@@ -73,7 +73,7 @@ pub fn random(n_rows: usize, sizes: &Sizes, seed: u64) -> Result<Partition> {
     )
 }
 
-/// Puts rows with equal keys into one bag; bags come in the order of their keys, which are returned too.
+/// Groups rows with equal keys into bags. Bags are sorted by key; the keys are returned, too.
 pub fn by_key<K: Ord + Clone>(keys: &[K]) -> Result<(Vec<K>, Partition)> {
     row_count(keys.len())?;
     let mut groups: BTreeMap<&K, Vec<u32>> = BTreeMap::new();
@@ -84,11 +84,11 @@ pub fn by_key<K: Ord + Clone>(keys: &[K]) -> Result<(Vec<K>, Partition)> {
     Ok((groups.into_keys().cloned().collect(), partition))
 }
 
-/// Bags whose exact counts have noise of this kind added, as a provider that protects them would report.
+/// Adds noise to exact counts, as a provider that protects privacy would report them.
 ///
-/// Two classes report one count, more classes one each, with noise of its own.
+/// With two classes only one count is noisy; with more, each class count gets its own noise.
 pub fn add_noise(bags: &Bags, noise: Noise, seed: u64) -> Result<Bags> {
-    check_length("noise scales, one a bag", bags.n_bags(), noise.scales().map_or(bags.n_bags(), Vec::len))?;
+    check_length("noise scales, one per bag", bags.n_bags(), noise.scales().map_or(bags.n_bags(), Vec::len))?;
     let mut rng = stream(seed, Stream::Noise);
     let mut counts = bags.counts().to_owned();
     let is_binary = bags.n_classes() == 2;
@@ -105,16 +105,16 @@ pub fn add_noise(bags: &Bags, noise: Noise, seed: u64) -> Result<Bags> {
     }
 }
 
-/// Bags to train on, and bags to look at only afterwards.
+/// A split of bags into training and validation bags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
-    /// The larger part, in the order of the original bags.
+    /// The training bags, in the order of the original bags.
     pub train: Bags,
-    /// The bags kept back, likewise.
+    /// The held-out bags, in the same order.
     pub held_out: Bags,
 }
 
-/// Holds out a share of the bags, chosen at random; at least one bag stays on either side.
+/// Holds out a random share of the bags; each side keeps at least one bag.
 pub fn split(bags: &Bags, held_out_share: f64, seed: u64) -> Result<Split> {
     if !(held_out_share > 0.0 && held_out_share < 1.0) {
         let value = held_out_share.to_string();
@@ -130,7 +130,7 @@ pub fn split(bags: &Bags, held_out_share: f64, seed: u64) -> Result<Split> {
     take_out(bags, &order[..n_held_out])
 }
 
-/// Deals the bags into folds whose numbers of bags differ by at most one; each fold is held out once.
+/// Splits the bags into folds of nearly equal size; each fold is held out once.
 pub fn folds(bags: &Bags, n_folds: usize, seed: u64) -> Result<Vec<Split>> {
     if n_folds < 2 {
         return Err(Error::Setting {
@@ -145,7 +145,7 @@ pub fn folds(bags: &Bags, n_folds: usize, seed: u64) -> Result<Vec<Split>> {
     fold_members(bags, n_folds, seed).iter().map(|held_out| take_out(bags, held_out)).collect()
 }
 
-/// Which bags are in each fold.
+/// The bags of each fold.
 pub(crate) fn fold_members(bags: &Bags, n_folds: usize, seed: u64) -> Vec<Vec<usize>> {
     let order = shuffled_bags(bags, seed);
     (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect()

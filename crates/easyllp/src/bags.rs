@@ -1,7 +1,7 @@
-//! BAG: a partition of row indices, and what is known of each part.
+//! BAG: a partition of row indices, and the class counts of each part.
 //!
-//! Bags hold no features and no labels: no method can peek, and any number of baggings, splits and folds of one table
-//! copy no row.
+//! Bags hold no features and no labels, so that no method can see more than the counts. Baggings,
+//! splits and folds of a table copy no row.
 
 use crate::classes::{check_classes, check_labels};
 use crate::error::{Error, Result, check_length};
@@ -14,10 +14,10 @@ use xxhash_rust::xxh3::Xxh3;
 /// Marks a row that is in no bag.
 pub(crate) const NO_BAG: u32 = u32::MAX;
 
-/// Beyond this, counts and noise are mistakes, and sums of them would lose the unit.
+/// Larger counts or noise scales are rejected: sums of them would lose the unit.
 const LARGEST_COUNT: f64 = 1e12;
 
-/// Which rows are in which bag: no bag is empty, no row is in two; a row may be in none.
+/// Which rows are in which bag. No bag is empty and no row is in two bags; a row may be in none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// Row indices, bag after bag.
@@ -29,7 +29,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Bags as lists of row indices into a table of `n_rows` rows.
+    /// Creates bags from lists of row indices into a table of `n_rows` rows.
     pub fn new<B>(n_rows: usize, bags: impl IntoIterator<Item = B>) -> Result<Self>
     where
         B: AsRef<[u32]>,
@@ -60,7 +60,7 @@ impl Partition {
         Ok(Self { members, offsets, bag_of_row })
     }
 
-    /// Bags as one bag number a row, from 0 to `n_bags` − 1, none of them without rows.
+    /// Creates bags from a bag number per row, from 0 to `n_bags` − 1. Every bag must have a row.
     pub fn from_bag_of_row(bag_of_row: &[u32], n_bags: usize) -> Result<Self> {
         row_count(bag_of_row.len())?;
         if n_bags == 0 {
@@ -68,7 +68,7 @@ impl Partition {
         }
         if n_bags > bag_of_row.len() {
             let (expected, got) = (bag_of_row.len(), n_bags);
-            return Err(Error::Shape { what: "bags, at most one a row", expected, got });
+            return Err(Error::Shape { what: "bags, at most one per row", expected, got });
         }
         let mut offsets = vec![0; n_bags + 1];
         for (row, &bag) in bag_of_row.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Partition {
         Ok(Self { members, offsets, bag_of_row: bag_of_row.to_vec() })
     }
 
-    /// How many bags there are: n, at least 1.
+    /// The number of bags, n; at least 1.
     pub fn n_bags(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -102,7 +102,7 @@ impl Partition {
         &self.members[self.offsets[bag]..self.offsets[bag + 1]]
     }
 
-    /// How many rows a bag has: its k.
+    /// The size k of a bag.
     pub fn size(&self, bag: usize) -> usize {
         self.offsets[bag + 1] - self.offsets[bag]
     }
@@ -115,10 +115,10 @@ impl Partition {
     }
 }
 
-/// Noise of mean zero that a provider says it added to counts, for example for differential privacy.
+/// Zero-mean noise that a provider adds to counts, for example for differential privacy.
 ///
-/// With noise a count may be negative, exceed the bag's size or be no whole number. A provider that clips noisy
-/// counts at zero adds noise whose mean is *not* zero, and what is learnt from such counts is biased.
+/// A noisy count may be negative, fractional or larger than the bag. Clipping noisy counts at zero
+/// makes their mean wrong, and biases models that are trained on them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Noise {
     /// Counts are exact.
@@ -138,7 +138,7 @@ impl Noise {
         }
     }
 
-    /// The variance that the noise adds to each count which bag `bag` reports.
+    /// The variance of the noise on each count of bag `bag`.
     pub fn variance(&self, bag: usize) -> f64 {
         match self {
             Self::None => 0.0,
@@ -147,7 +147,7 @@ impl Noise {
         }
     }
 
-    /// A draw of the noise on one count of bag `bag`.
+    /// Draws the noise of one count of bag `bag`.
     pub(crate) fn draw(&self, bag: usize, rng: &mut impl RngExt) -> f64 {
         match self {
             Self::None => 0.0,
@@ -172,7 +172,7 @@ impl Noise {
     }
 }
 
-/// Bags of rows and their class counts: a [`Partition`], and what each bag reports.
+/// Bags of rows with their class counts: a [`Partition`] and the reported counts.
 ///
 /// ```
 /// use easyllp::{Bags, Noise, Partition};
@@ -195,14 +195,14 @@ pub struct Bags {
     /// n × C, each line summing to the bag's size.
     counts: Array2<f64>,
     noise: Noise,
-    /// Variance that the noise leaves in each class count of a bag, as `counts` holds it; empty without noise.
+    /// The noise variance of each class count of a bag, as held in `counts`; empty without noise.
     count_variances: Vec<f64>,
 }
 
 impl Bags {
-    /// Bags that report one count, of the positive class; class 0 is the rest.
+    /// Bags with one count each, of the positive class; class 0 is the remaining rows.
     pub fn binary(partition: Partition, positives: &[f64], noise: Noise) -> Result<Self> {
-        check_length("counts, one a bag", partition.n_bags(), positives.len())?;
+        check_length("counts, one per bag", partition.n_bags(), positives.len())?;
         let counts = Array2::from_shape_fn((partition.n_bags(), 2), |(bag, class)| {
             if class == 1 { positives[bag] } else { partition.size(bag) as f64 - positives[bag] }
         });
@@ -212,17 +212,18 @@ impl Bags {
 
     /// Bags that report a count for each of C ≥ 2 classes: n × C.
     ///
-    /// Noise is taken to be independent from class to class. Such counts do not sum to the bag's size; what is
-    /// missing or too much is spread evenly over the classes, which keeps them unbiased and lowers their noise.
+    /// Noise is assumed to be independent between classes. Noisy counts do not sum to the bag's
+    /// size. The difference is spread evenly over the classes, which keeps counts unbiased and
+    /// lowers their noise.
     pub fn multiclass(partition: Partition, counts: Array2<f64>, noise: Noise) -> Result<Self> {
-        check_length("lines of counts, one a bag", partition.n_bags(), counts.nrows())?;
+        check_length("lines of counts, one per bag", partition.n_bags(), counts.nrows())?;
         let n_classes = counts.ncols() as f64;
         Self::checked(partition, counts, noise, |variance| variance * (1.0 - 1.0 / n_classes))
     }
 
-    /// Bags with the exact counts of known row labels, each below `n_classes`; what experiments are made of.
+    /// Bags with exact counts of known row labels, each below `n_classes`; for experiments.
     pub fn from_labels(partition: Partition, labels: &[u32], n_classes: usize) -> Result<Self> {
-        check_length("labels, one a row", partition.bag_of_row.len(), labels.len())?;
+        check_length("labels, one per row", partition.bag_of_row.len(), labels.len())?;
         check_labels(labels, n_classes)?;
         let mut counts = Array2::zeros((partition.n_bags(), n_classes));
         for (&bag, &label) in partition.bag_of_row.iter().zip(labels) {
@@ -242,7 +243,7 @@ impl Bags {
         let n_bags = partition.n_bags();
         check_classes(counts.ncols())?;
         if let Some(scales) = noise.scales() {
-            check_length("noise scales, one a bag", n_bags, scales.len())?;
+            check_length("noise scales, one per bag", n_bags, scales.len())?;
             if let Some(bag) = scales.iter().position(|scale| !(0.0..=LARGEST_COUNT).contains(scale)) {
                 return Err(Error::NoiseScale { bag, scale: scales[bag], limit: LARGEST_COUNT });
             }
@@ -279,27 +280,27 @@ impl Bags {
         Ok(Self { partition, counts, noise, count_variances })
     }
 
-    /// The rows of each bag, without what is known of them.
+    /// The partition into bags, without the counts.
     pub fn partition(&self) -> &Partition {
         &self.partition
     }
 
-    /// How many bags there are: n, at least 1.
+    /// The number of bags, n; at least 1.
     pub fn n_bags(&self) -> usize {
         self.partition.n_bags()
     }
 
-    /// How many rows are in bags: N.
+    /// The number of rows in bags, N.
     pub fn n_members(&self) -> usize {
         self.partition.members.len()
     }
 
-    /// How many rows the table has that the bags point into; N or more.
+    /// The number of rows in the table that the bags index; N or more.
     pub fn n_rows(&self) -> usize {
         self.partition.bag_of_row.len()
     }
 
-    /// How many classes are counted: C, at least 2.
+    /// The number of classes, C; at least 2.
     pub fn n_classes(&self) -> usize {
         self.counts.ncols()
     }
@@ -309,7 +310,7 @@ impl Bags {
         self.partition.members(bag)
     }
 
-    /// How many rows a bag has: its k.
+    /// The size k of a bag.
     pub fn size(&self, bag: usize) -> usize {
         self.partition.size(bag)
     }
@@ -324,7 +325,7 @@ impl Bags {
         (0..).zip(&self.partition.bag_of_row).filter(|&(_, &bag)| bag != NO_BAG).map(|(row, _)| row).collect()
     }
 
-    /// For each row of the table its bag, or [`NO_BAG`].
+    /// The bag of each row of the table, or [`NO_BAG`].
     pub(crate) fn bag_of_row(&self) -> &[u32] {
         &self.partition.bag_of_row
     }
@@ -339,32 +340,32 @@ impl Bags {
         self.counts.row(bag)
     }
 
-    /// The share of a bag's rows that are in a class: α.
+    /// The share of a class among the rows of a bag: α.
     pub fn proportion(&self, bag: usize, class: usize) -> f64 {
         self.counts[[bag, class]] / self.size(bag) as f64
     }
 
-    /// The noise that was declared.
+    /// The declared noise.
     pub fn noise(&self) -> &Noise {
         &self.noise
     }
 
-    /// Whether noise was declared on any bag.
+    /// Whether any bag has declared noise.
     pub fn has_noise(&self) -> bool {
         self.count_variances.iter().any(|variance| *variance > 0.0)
     }
 
-    /// The variance that noise leaves in each class count of the bag.
+    /// The variance that noise adds to each class count of the bag.
     pub fn count_variance(&self, bag: usize) -> f64 {
         self.count_variances.get(bag).copied().unwrap_or(0.0)
     }
 
-    /// The share of all bagged rows that each class has: p̂ = Σkα/N. With noise it may leave [0, 1].
+    /// The share of each class among all rows in bags: p̂ = Σkα/N. With noise it may leave [0, 1].
     pub fn pooled_proportions(&self) -> Vec<f64> {
         self.counts.sum_axis(Axis(0)).iter().map(|count| count / self.n_members() as f64).collect()
     }
 
-    /// Rows and counts of the bags in a few letters, to tell apart what two models were trained on.
+    /// A short fingerprint of the rows and counts, to compare the training data of two models.
     pub fn fingerprint(&self) -> String {
         let mut hash = Xxh3::new();
         for &bag in &self.partition.bag_of_row {
@@ -376,7 +377,7 @@ impl Bags {
         format!("{:016x}", hash.digest())
     }
 
-    /// The same bags with their classes in the opposite order.
+    /// The same bags with the two classes swapped.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         self.counts.invert_axis(Axis(1));
@@ -384,7 +385,7 @@ impl Bags {
         self
     }
 
-    /// Only these bags, in this order, over the same table: no row is copied.
+    /// The selected bags, in this order, over the same table. No row is copied.
     pub fn select(&self, bags: &[usize]) -> Result<Self> {
         let partition = self.partition.select(bags)?;
         let pick = |values: &Vec<f64>| {
@@ -398,7 +399,7 @@ impl Bags {
         })
     }
 
-    /// The rows of these bags, bag after bag, and the same bags over those rows alone, which are counted anew.
+    /// The rows of these bags, bag after bag, and the same bags with indices into those rows only.
     pub fn reindexed(&self) -> (Vec<u32>, Self) {
         let mut rows = Vec::with_capacity(self.n_members());
         let mut bag_of_row = Vec::with_capacity(self.n_members());

@@ -1,19 +1,20 @@
-//! Class names, their order, labels, and the columns of scores and targets that belong to classes.
+//! Class names, their order, labels, and the score and target columns of classes.
 //!
-//! A task of two classes has one column, of class 1; a task of C > 2 classes has C. Classes have one order everywhere:
-//! sorted, as scikit-learn has them. Only a class that a report counts alone comes after all other rows.
+//! A task of two classes has one column, for class 1; a task of C > 2 classes has C columns.
+//! Classes are sorted everywhere, as in scikit-learn. One exception: a class that is counted alone
+//! comes after the remaining rows.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// How many score and target columns a task has: one for two classes, else one a class.
+/// The number of score and target columns of a task: one for two classes, else one per class.
 pub fn n_columns(n_classes: usize) -> usize {
     columns(n_classes).len()
 }
 
-/// The inverse: the number of classes that so many columns stand for.
+/// The inverse: the number of classes for a number of columns.
 pub fn n_classes(n_columns: usize) -> usize {
     if n_columns == 1 { 2 } else { n_columns }
 }
@@ -23,10 +24,10 @@ pub(crate) fn columns(n_classes: usize) -> Range<usize> {
     if n_classes == 2 { 1..2 } else { 0..n_classes }
 }
 
-/// More classes than any report has: what a forged or mistaken number is caught by.
+/// The largest number of classes that is accepted; more is a mistake in the data.
 const MOST_CLASSES: usize = 1 << 16;
 
-/// Refuses a task of less than two classes, or of an absurd number.
+/// Checks that the number of classes is at least two and not absurdly large.
 pub(crate) fn check_classes(n_classes: usize) -> Result<()> {
     match n_classes {
         0 | 1 => Err(Error::TooFewClasses { n_classes }),
@@ -35,7 +36,7 @@ pub(crate) fn check_classes(n_classes: usize) -> Result<()> {
     }
 }
 
-/// Refuses labels that are not below the number of classes.
+/// Checks that all labels are below the number of classes.
 pub(crate) fn check_labels(labels: &[u32], n_classes: usize) -> Result<()> {
     check_classes(n_classes)?;
     match labels.iter().position(|&label| label as usize >= n_classes) {
@@ -44,11 +45,11 @@ pub(crate) fn check_labels(labels: &[u32], n_classes: usize) -> Result<()> {
     }
 }
 
-/// What the values of classes are, of which their names are the text.
+/// The type of the class values, whose names are their text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClassKind {
-    /// Text, in the order of its code points.
+    /// Text, sorted by code point.
     Text,
     /// Whole numbers.
     Integer,
@@ -56,13 +57,13 @@ pub enum ClassKind {
     Float,
     /// `False` and `True`.
     Boolean,
-    /// The rows that a report does not count, and those that it does: 0 and 1. `clicks` is the name of class 1 and
-    /// `not clicks` that of class 0.
+    /// Rows that a report counts (1) and the remaining rows (0). If class 1 is called `clicks`,
+    /// class 0 is called `not clicks`.
     Counted,
 }
 
 impl ClassKind {
-    /// The name in model files.
+    /// The name of this kind in model files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -73,7 +74,7 @@ impl ClassKind {
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn from_name(name: &str) -> Result<Self> {
         let all = [Self::Text, Self::Integer, Self::Float, Self::Boolean, Self::Counted];
         all.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| Error::UnknownName {
@@ -84,7 +85,7 @@ impl ClassKind {
     }
 }
 
-/// The classes of a task, by name, in the order of everything that has a column for each.
+/// The classes of a task by name, in the order of every array with a column per class.
 ///
 /// ```
 /// use easyllp::classes::{ClassKind, Classes};
@@ -107,7 +108,7 @@ pub struct Classes {
     names: Vec<String>,
 }
 
-/// Classes as a file has them.
+/// Classes as stored in a file.
 #[derive(Deserialize)]
 struct Given {
     kind: ClassKind,
@@ -123,7 +124,7 @@ impl TryFrom<Given> for Classes {
 }
 
 impl Classes {
-    /// Classes of these names, which must be in order.
+    /// Creates classes from names, which must be in order.
     pub fn new(names: Vec<String>, kind: ClassKind) -> Result<Self> {
         check_classes(names.len())?;
         let classes = Self { kind, names };
@@ -147,7 +148,7 @@ impl Classes {
         Ok(classes)
     }
 
-    /// Classes with text for names, sorted, and the place at which each was given.
+    /// Creates text classes, sorted, with the index at which each was given.
     pub fn sorted<T: AsRef<str>>(names: &[T]) -> Result<(Self, Vec<usize>)> {
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|&place| names[place].as_ref());
@@ -155,51 +156,52 @@ impl Classes {
         Ok((Self::new(sorted, ClassKind::Text)?, order))
     }
 
-    /// Classes that are numbers from 0.
+    /// Creates classes that are numbers from 0.
     pub fn numbered(n_classes: usize) -> Result<Self> {
         Self::new((0..n_classes).map(|class| class.to_string()).collect(), ClassKind::Integer)
     }
 
-    /// The rows that are not counted under this name, and those that are.
+    /// Creates the two classes of rows that are counted under this name and of the remaining rows.
     pub fn counted(name: &str) -> Self {
         Self { kind: ClassKind::Counted, names: vec![not(name), name.into()] }
     }
 
-    /// What each class is called, in order.
+    /// The name of each class, in order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// What the values of the classes are.
+    /// The type of the class values.
     pub fn kind(&self) -> ClassKind {
         self.kind
     }
 
-    /// How many classes there are, at least 2.
+    /// The number of classes; at least 2.
     #[expect(clippy::len_without_is_empty, reason = "there are always classes")]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// The class that one score of two classes speaks for.
+    /// The positive class: the one that the single score of two classes belongs to.
     pub fn positive(&self) -> Option<&str> {
         if let [_, positive] = &self.names[..] { Some(positive) } else { None }
     }
 
-    /// The class of this name. Numbers are compared as numbers, and truth values in any spelling.
+    /// The index of the class with this name. Numbers are compared as numbers, truth values in any
+    /// spelling.
     pub fn place_of(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|class| class == name || self.kind.is_same(class, name))
     }
 
-    /// Whether models of these classes can be compared with each other: they have the same names, or 0 and 1 for a class
-    /// that is counted.
+    /// Whether models of these classes can be compared: the names are the same, or 0 and 1 for a
+    /// counted class.
     pub fn agree(&self, other: &Self) -> bool {
         let is_counted = |classes: &Self| classes.kind == ClassKind::Counted;
         self.names == other.names
             || (is_counted(self) != is_counted(other) && self.is_zero_one() && other.is_zero_one())
     }
 
-    /// Whether the values of the two classes are 0 and 1, or false and true.
+    /// Whether the two classes are 0 and 1, or false and true.
     pub(crate) fn is_zero_one(&self) -> bool {
         match self.kind {
             ClassKind::Counted | ClassKind::Boolean => true,
@@ -210,8 +212,8 @@ impl Classes {
         }
     }
 
-    /// The columns of reports in the order of these classes: for each class the place of the column that counts it, given the
-    /// class of each column. Of two classes a report may count one.
+    /// For each of these classes, the index of the report column that counts it, given the class of
+    /// each column. With two classes a report may count only one.
     pub fn order_of<T: AsRef<str>>(&self, counted: &[T]) -> Result<CountOrder> {
         let differ = || Error::ClassesDiffer {
             counted: list(counted.iter().map(AsRef::as_ref)),
@@ -232,20 +234,20 @@ impl Classes {
         }
     }
 
-    /// The names for a message.
+    /// The names, for a message.
     pub fn list(&self) -> String {
         list(self.names.iter().map(String::as_str))
     }
 }
 
-/// How the count columns of reports give the counts of classes in order.
+/// How the count columns of reports map to the classes in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountOrder {
-    /// The one column counts the second of two classes.
+    /// The only column counts the second of two classes.
     Positive,
-    /// The one column counts the first of two classes.
+    /// The only column counts the first of two classes.
     Negative,
-    /// For each class the place of its column.
+    /// The index of the column of each class.
     Columns(Vec<usize>),
 }
 
@@ -289,7 +291,7 @@ impl ClassKind {
     }
 }
 
-/// Whole numbers of any length in their order: signs, then lengths, then digits, which negative ones have the other way round.
+/// Compares whole numbers of any length: by sign, then by length, then by digits.
 fn integer_order(name: &str) -> (bool, i64, Vec<i16>) {
     let (is_negative, digits) = name.strip_prefix('-').map_or((false, name), |digits| (true, digits));
     let digits = digits.trim_start_matches('0');
@@ -298,12 +300,12 @@ fn integer_order(name: &str) -> (bool, i64, Vec<i16>) {
     (!is_negative || digits.is_empty(), length, digits.bytes().map(|byte| sign * i16::from(byte)).collect())
 }
 
-/// What all rows that are not counted are called.
+/// The name of all rows that are not counted.
 fn not(name: &str) -> String {
     format!("not {name}")
 }
 
-/// Names for a message, of many the first.
+/// Names for a message, shortened to the first few.
 pub(crate) fn list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     const MOST: usize = 12;
     let more = names.len().saturating_sub(MOST);

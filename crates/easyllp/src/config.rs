@@ -1,4 +1,4 @@
-//! The settings of a fit: the one schema that the command line, TOML files, Python and model files read and write.
+//! The settings of a fit: one schema for the command line, TOML files, Python and model files.
 
 mod optimizer;
 
@@ -16,7 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-/// The settings of a fit: method, model, loss, optimizer, validation. Unset fields have their defaults, and [`check`](Self::check) refuses what does not go together.
+/// The settings of a fit: method, model, loss, optimizer, validation. Unset fields have their
+/// defaults. [`check`](Self::check) reports settings that exclude each other.
 ///
 /// ```
 /// use easyllp::FitConfig;
@@ -35,11 +36,11 @@ pub struct FitConfig {
     /// The loss; by default cross-entropy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossName>,
-    /// How the loss is minimised.
+    /// The optimizer's settings.
     pub optimizer: OptimizerConfig,
-    /// What is held out, and how it chooses.
+    /// The validation split and metric.
     pub validation: ValidationConfig,
-    /// The seed of the split, of initial weights, and of the order of rows.
+    /// The seed of the split, of initial weights and of minibatches.
     pub seed: u64,
 }
 
@@ -56,37 +57,37 @@ impl Default for FitConfig {
     }
 }
 
-/// How the loss is minimised. A linear model is fitted to convergence (L-BFGS) unless `epochs`, `lr` or `batch_size` is set, or the
-/// method requires Adam.
+/// The optimizer's settings. A linear model is fitted to convergence (L-BFGS) unless `epochs`, `lr`
+/// or `batch_size` is set, or the method requires Adam.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerConfig {
-    /// L2 penalty of a linear model that is fitted to convergence, by default chosen on validation bags; with Adam the weight
+    /// With L-BFGS: the L2 penalty, by default chosen on validation bags. With Adam: the weight
     /// decay, by default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub l2: Option<Penalty>,
     /// Maximum number of epochs of Adam.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<NonZeroUsize>,
-    /// Learning rate of Adam; for easyllp-sgd a factor of the paper's step sizes.
+    /// Learning rate of Adam. For easyllp-sgd: a factor of the paper's step sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lr: Option<f64>,
-    /// Rows in a minibatch of Adam.
+    /// Minibatch size of Adam, in rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<NonZeroUsize>,
 }
 
-/// Which bags are held out, and how they choose.
+/// The validation split and metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ValidationConfig {
-    /// The share of bags to hold out, from 0 (none) to below 1.
+    /// The share of bags to hold out for validation, from 0 (none) to below 1.
     pub share: f64,
-    /// The metric that chooses.
+    /// The metric that chooses the model.
     pub metric: ValidationMetric,
-    /// Stop after so many epochs in a row without improvement.
+    /// Patience: stop after this many epochs in a row without improvement.
     pub patience: NonZeroUsize,
-    /// Smooth the metric over so many epochs.
+    /// Smooth the validation metric over this many epochs.
     pub smoothing: NonZeroUsize,
 }
 
@@ -106,7 +107,7 @@ impl Default for ValidationConfig {
 pub enum Penalty {
     /// The best of [`PENALTIES`](crate::fit::PENALTIES) on validation bags.
     Auto,
-    /// This one, at least 0.
+    /// This penalty, at least 0.
     Value(f64),
 }
 
@@ -152,7 +153,8 @@ impl<'de> Deserialize<'de> for Penalty {
 }
 
 impl FitConfig {
-    /// Refuses values out of range and settings that do not go together; `has_row_labels` says whether every bag is a single row.
+    /// Checks ranges and settings that exclude each other. `has_row_labels` says whether every bag
+    /// is a single row.
     pub fn check(&self, has_row_labels: bool) -> Result<()> {
         self.check_with(&self.method, has_row_labels)?;
         let is_linear = self.model == ModelSpec::Linear;
@@ -176,7 +178,7 @@ impl FitConfig {
         }
     }
 
-    /// The same with another method.
+    /// The same settings with another method.
     pub(crate) fn check_with(&self, method: &dyn Method, has_row_labels: bool) -> Result<()> {
         let Self { optimizer: OptimizerConfig { l2, lr, .. }, validation, .. } = self;
         let within = |name, value: f64, is_right: bool, expected| {
@@ -199,7 +201,7 @@ impl FitConfig {
         method.check(has_row_labels)
     }
 
-    /// What of these settings does not support sparse rows, if anything.
+    /// The setting that does not support sparse rows, if any.
     pub fn needs_dense_rows(&self, method: &dyn Method) -> Option<&'static str> {
         match self.plan(method, true) {
             _ if self.model != ModelSpec::Linear => Some("a model that is not linear"),

@@ -6,10 +6,10 @@
 //! A_ic = a_c + s_i (α_ic − b_c)
 //! ```
 //!
-//! where `α_ic` is the bag's proportion, `s_i` the bag's *slope*, and `a`, `b` are fixed by the form of the correction.
-//! The corrected loss of a row is then `Σ_c A_ic ℓ(f, c)`: the loss is linear in the target. Writing N for the number
-//! of rows, n for the number of bags, k_i for a bag's size, p̂ for the pooled proportions and ω for bag weights with
-//! Σω = 1:
+//! where `α_ic` is the bag's proportion, `s_i` the bag's *slope*, and `a`, `b` depend on the form
+//! of the correction. The corrected loss of a row is `Σ_c A_ic ℓ(f, c)`: the loss is linear in the
+//! target. Let N be the number of rows, n the number of bags, k_i the size of a bag, p̂ the pooled
+//! proportions, and ω bag weights with Σω = 1:
 //!
 //! | form | s_i | a | b |
 //! |---|---|---|---|
@@ -18,21 +18,24 @@
 //! | centred | N f ω_i | p̂ − N f h | p̂ |
 //! | centred, noise-aware | N f ω_i | p_ω | p_ω |
 //!
-//! * **Naive** targets are the proportions themselves. By Proposition *bias* of the paper they mix the truth, with
-//!   weight 1/k, with the prior.
-//! * The **paper**'s (eq. *simple_tlalpha*; Theorem *multiclass*) are exactly unbiased when p is known and rows are
-//!   independent, with a variance that grows like k.
-//! * **Centred** targets rest on the covariance view: the risk is `E[(1−p)ℓ₀ + pℓ₁] + Cov(y, ℓ₁ − ℓ₀)`, and a bag of any
-//!   size gives an unbiased estimate of that covariance, so bags may be weighed at will once they are centred at p̂. They
-//!   are exactly unbiased over all ways to deal the N rows into bags of the given sizes, they need no prior, and their
-//!   variance per bag does not grow with k. Here `f = (N − 1)/(N − Σω_i k_i)` and `h = Σω_i k_i (α_i − p̂)/N`; with noise
-//!   `p_ω = Σω_i k_i α_i / Σω_i k_i`, and `Σω_i k_i` in `f` becomes `N Σω_i² k_i / Σω_i k_i`.
+//! * **Naive** targets are the proportions themselves. By Proposition *bias* of the paper they are
+//!   a mixture of the truth, with weight 1/k, and of the prior.
+//! * The **paper**'s targets (eq. *simple_tlalpha*; Theorem *multiclass*) are exactly unbiased if p
+//!   is known and rows are independent. Their variance grows like k.
+//! * **Centred** targets estimate a covariance. The risk is `E[(1−p)ℓ₀ + pℓ₁] + Cov(y, ℓ₁ − ℓ₀)`,
+//!   and a bag of any size gives an unbiased estimate of that covariance. Bags may therefore be
+//!   weighted freely once they are centred at p̂. The targets are exactly unbiased over all random
+//!   assignments of the N rows to bags of the given sizes. They need no prior, and their variance
+//!   per bag does not grow with k. Here `f = (N − 1)/(N − Σω_i k_i)` and `h = Σω_i k_i (α_i −
+//!   p̂)/N`; with noise `p_ω = Σω_i k_i α_i / Σω_i k_i`, and `Σω_i k_i` in `f` becomes `N Σω_i² k_i
+//!   / Σω_i k_i`.
 //!
-//! Training shifts targets by one constant per class where the loss has no minimum otherwise: log loss, when the mean target of
-//! a class leaves (0, 1). See `correction/shares.rs` for when, to what, and how little bias that adds.
+//! Log loss has no minimum if the mean target of a class leaves (0, 1). Training then shifts
+//! targets by one constant per class. `correction/shares.rs` states when this happens, the shift,
+//! and its small bias.
 //!
-//! The surrogate form (eq. *tlsimple*) puts a label drawn from the bag's proportions in the place of `α_i`. With all
-//! bags of one row, every form returns the label itself, to the bit.
+//! The surrogate form (eq. *tlsimple*) replaces `α_i` by a label drawn from the bag's proportions.
+//! If all bags have one row, every form returns the label itself, bit for bit.
 
 mod shares;
 mod words;
@@ -48,27 +51,28 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-/// How much say each bag has in a centred correction.
+/// The weights of bags in a centred correction.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum BagWeights {
-    /// Every bag has the same say. The covariance that a bag shows is as noisy for a large bag as for a small one, so
-    /// this is the right default.
+    /// Equal weights. The covariance within a bag is as noisy for a large bag as for a small one,
+    /// so this is the right default.
     #[default]
     Equal,
-    /// By size, as the paper's estimator weighs them; much worse when sizes differ.
+    /// Weights by size, as in the paper's estimator; much worse if sizes differ.
     Size,
-    /// By 1/(1 + ρ/k): between the two, better than equal for rare positives in tiny bags. A good ρ is at most
-    /// about 1/p.
+    /// Weights 1/(1 + ρ/k), between equal and by size. Better than equal for rare positives in very
+    /// small bags. A good ρ is at most about 1/p.
     Variance {
         /// The ρ of the formula, at least 0.
         rho: f64,
     },
-    /// By 1/(p(1−p) + σ²/k) with the declared noise σ² of each bag; the prior is weighed likewise.
+    /// Weights 1/(p(1−p) + σ²/k) with the declared noise σ² of each bag; the prior uses the same
+    /// weights.
     NoiseAware,
 }
 
-/// The form in which bags become targets; see the [module](self) for the formulas.
+/// How bags become row targets; see the [module](self) for the formulas.
 ///
 /// ```
 /// use easyllp::{Bags, Noise, Partition, correction::{BagWeights, Correction, LabelPrior}};
@@ -87,11 +91,11 @@ pub enum BagWeights {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Correction {
-    /// The bag's proportions as they are: biased, and here to be compared with.
+    /// The bag's proportions, uncorrected: biased, a baseline.
     Naive,
-    /// The paper's form with a prior that is known, or pooled from the bags.
+    /// The paper's form, with a prior that is known or pooled from the bags.
     Paper(LabelPrior),
-    /// The centred form: the one to use.
+    /// The centred form: the default.
     Centred(BagWeights),
 }
 
@@ -101,20 +105,20 @@ impl Default for Correction {
     }
 }
 
-/// One target a row and class, in row order; a target may leave [0, 1].
+/// One target per row and class, in row order. A target may leave [0, 1].
 ///
-/// Two classes have one column, the target of class 1; C > 2 classes have C columns, and each line sums to 1. Rows in
-/// no bag hold zeros, and are not trained on.
+/// Two classes have one column, the target of class 1. C > 2 classes have C columns, and each line
+/// sums to 1. Rows in no bag hold zeros and are not trained on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets(Array2<f32>);
 
 impl Targets {
-    /// Space for the targets of this many rows.
+    /// Allocates targets for this number of rows.
     pub fn zeros(n_rows: usize, n_classes: usize) -> Self {
         Self(Array2::zeros((n_rows, n_columns(n_classes))))
     }
 
-    /// The labels themselves, each below `n_classes`.
+    /// The labels themselves as targets, each below `n_classes`.
     pub fn from_labels(labels: &[u32], n_classes: usize) -> Result<Self> {
         check_labels(labels, n_classes)?;
         let mut targets = Self::zeros(labels.len(), n_classes);
@@ -126,24 +130,24 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Any finite targets, one line a row: one column for two classes, else one a class.
+    /// Any finite targets, one line per row: one column for two classes, else one per class.
     pub fn from_values(values: Array2<f32>) -> Result<Self> {
         let targets = Self(values);
         targets.check_finite()?;
         Ok(targets)
     }
 
-    /// The targets, one line a row.
+    /// The targets, one line per row.
     pub fn values(&self) -> ArrayView2<'_, f32> {
         self.0.view()
     }
 
-    /// The targets, to be written; training refuses those that are not finite.
+    /// The targets, for writing. Training rejects targets that are not finite.
     pub fn values_mut(&mut self) -> ArrayViewMut2<'_, f32> {
         self.0.view_mut()
     }
 
-    /// The only column of targets of two classes.
+    /// The only target column of two classes.
     pub(crate) fn column_mut(&mut self) -> &mut [f32] {
         if !self.0.is_standard_layout() {
             self.0 = self.0.as_standard_layout().into_owned();
@@ -151,13 +155,13 @@ impl Targets {
         self.0.as_slice_mut().expect("a standard layout is contiguous")
     }
 
-    /// Refuses targets of another table or another task.
+    /// Checks that the targets belong to this table and task.
     pub(crate) fn check(&self, n_rows: usize, n_classes: usize) -> Result<()> {
         check_length("rows of targets", n_rows, self.0.nrows())?;
         check_length("columns of targets", n_columns(n_classes), self.0.ncols())
     }
 
-    /// Refuses targets that nothing can be trained towards.
+    /// Checks that all targets are finite.
     pub(crate) fn check_finite(&self) -> Result<()> {
         match self.0.indexed_iter().find(|(_, target)| !target.is_finite()) {
             Some(((row, column), &value)) => Err(Error::TargetNotFinite { row, column, value }),
@@ -174,7 +178,7 @@ impl Correction {
         Ok(targets)
     }
 
-    /// Soft targets, into space that is there already.
+    /// Soft targets, written into an existing array.
     pub fn soft_into(&self, bags: &Bags, out: &mut Targets) -> Result<()> {
         let line = self.line(bags)?;
         out.check(bags.n_rows(), bags.n_classes())?;
@@ -189,16 +193,18 @@ impl Correction {
         Ok(())
     }
 
-    /// Surrogate targets: each row draws a label from its bag's proportions, which is then corrected.
+    /// Surrogate targets: each row draws a label from its bag's proportions; the label is then
+    /// corrected.
     ///
-    /// Their mean over draws is the soft target; their variance is larger, and grows like k² in the paper's form.
+    /// Their mean over draws is the soft target. Their variance is larger, and grows like k² in the
+    /// paper's form.
     pub fn surrogate(&self, bags: &Bags, seed: u64) -> Result<Targets> {
         let mut targets = Targets::zeros(bags.n_rows(), bags.n_classes());
         self.surrogate_into(bags, &mut stream(seed, Stream::Surrogate), &mut targets)?;
         Ok(targets)
     }
 
-    /// Surrogate targets from the next draws of a stream, into space that is there already.
+    /// Surrogate targets from the next draws of a stream, written into an existing array.
     pub(crate) fn surrogate_into(&self, bags: &Bags, rng: &mut impl RngExt, out: &mut Targets) -> Result<()> {
         check_drawable(bags)?;
         let line = self.line(bags)?;
@@ -216,7 +222,7 @@ impl Correction {
         Ok(())
     }
 
-    /// The class shares that are known, not estimated.
+    /// The class shares, if they are known and not estimated.
     pub(crate) fn known_shares(&self) -> Option<Vec<f64>> {
         match self {
             Self::Paper(prior) => Some(prior.classes().to_vec()),
@@ -242,7 +248,7 @@ impl Correction {
     }
 }
 
-/// A target as an affine function of a proportion, or of a label in its place.
+/// A target as an affine function of a proportion or of a drawn label.
 pub(crate) struct Line {
     slopes: Vec<f64>,
     level: Vec<f64>,
@@ -294,7 +300,7 @@ fn centred(weights: BagWeights, bags: &Bags) -> Result<Line> {
     Ok(Line { slopes: slopes(f), level, origin: pooled })
 }
 
-/// Bag weights up to a factor, the largest being one.
+/// Bag weights up to a factor; the largest is one.
 fn relative_weights(weights: BagWeights, bags: &Bags) -> Result<Vec<f64>> {
     let sizes = bags.sizes().map(|size| size as f64);
     let relative: Vec<f64> = match weights {
@@ -324,7 +330,7 @@ fn relative_weights(weights: BagWeights, bags: &Bags) -> Result<Vec<f64>> {
     Ok(relative.into_iter().map(|weight| weight / largest).collect())
 }
 
-/// Refuses bags whose proportions are no probabilities, and so cannot be drawn from.
+/// Checks that the proportions are probabilities that can be drawn from.
 pub(crate) fn check_drawable(bags: &Bags) -> Result<()> {
     for bag in 0..bags.n_bags() {
         for class in 0..bags.n_classes() {
@@ -337,7 +343,7 @@ pub(crate) fn check_drawable(bags: &Bags) -> Result<()> {
     Ok(())
 }
 
-/// The class that a uniform draw from [0, 1) falls on.
+/// The class for a uniform draw from [0, 1).
 pub(crate) fn draw_class(bags: &Bags, bag: usize, uniform: f64) -> usize {
     let mut place = uniform * bags.size(bag) as f64;
     let counts = bags.counts_of(bag);

@@ -1,7 +1,7 @@
 //! Two small public data sets with row labels, embedded in the library.
 //!
-//! Both come from the UCI Machine Learning Repository under CC BY 4.0; `data/README.md` names their authors. The files
-//! are the official ones, compressed.
+//! Both are from the UCI Machine Learning Repository, licensed under CC BY 4.0; `data/README.md`
+//! names the authors. The files are the official ones, compressed.
 
 use crate::error::{Cause, Error, Result};
 use crate::table::{Column, Table};
@@ -14,23 +14,23 @@ use std::io::Read;
 pub struct Labelled {
     /// The features.
     pub table: Table,
-    /// Classes, counted from 0.
+    /// Class indices, from 0.
     pub labels: Vec<u32>,
 }
 
-/// A data set in its official parts.
+/// A data set with its official split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    /// What each class is called.
+    /// The name of each class.
     pub classes: Vec<&'static str>,
-    /// The part to train on.
+    /// The training part.
     pub train: Labelled,
-    /// The part to test on.
+    /// The test part.
     pub test: Labelled,
 }
 
-/// 5,620 handwritten digits of 8 × 8 pixels, each 0 to 16 (Alpaydin & Kaynak 1998): 3,823 to train, 1,797 to test. The
-/// pixels are one column of lists.
+/// 5,620 handwritten digits of 8 × 8 pixels, each 0 to 16 (Alpaydin & Kaynak 1998): 3,823 training
+/// rows, 1,797 test rows. The pixels are one column of lists.
 ///
 /// ```
 /// let digits = easyllp::datasets::optdigits()?;
@@ -55,8 +55,9 @@ pub fn optdigits() -> Result<Dataset> {
     })
 }
 
-/// 48,842 people of the 1994 census (Becker & Kohavi 1996), and whether each earns over $50,000: 32,561 to train, 16,281
-/// to test. Six columns are numbers, eight are categories; `?` is a category like any other.
+/// 48,842 people of the 1994 census (Becker & Kohavi 1996), and whether each earns over $50,000:
+/// 32,561 training rows, 16,281 test rows. Six columns are numeric and eight categorical; `?` is a
+/// category.
 pub fn adult() -> Result<Dataset> {
     const COLUMNS: [&str; 14] = [
         "age",
@@ -114,7 +115,8 @@ fn unpack(dataset: &'static str, packed: &[u8]) -> Result<String> {
     Ok(text)
 }
 
-/// The cells of all lines but empty ones and the remark (`|…`) at the top of Adult's test file.
+/// The fields of all lines, except empty lines and the comment (`|…`) at the top of Adult's test
+/// file.
 fn cells<'t>(
     dataset: &'static str,
     text: &'t str,

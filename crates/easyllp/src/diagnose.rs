@@ -1,26 +1,29 @@
-//! Check bags before and after training: do they look random, and what do they tell?
+//! Check bags before and after training: are they random, and how much information do they hold?
 //!
-//! Everything else here takes that for granted, and most aggregates of the real world are made otherwise: by campaign,
-//! by region, by ward. Rows of one such bag are alike, so the bags' proportions differ by more than chance allows. For
-//! N rows in n bags of sizes k_i with counts c_ij of class j and pooled shares p̂_j, the test looks at
+//! Most methods and all estimates assume random bags, but many real aggregates are grouped by
+//! campaign, region or ward. Rows within such a bag are similar, so the bags' proportions differ
+//! more than by chance. For N rows in n bags of sizes k_i with counts c_ij of class j and pooled
+//! shares p̂_j, the test statistic is
 //!
 //! ```text
 //! T = Σ_i Σ_j (c_ij − k_i p̂_j)²                 j the positive class only, if there are two
 //! ```
 //!
-//! and compares it with what random dealings of the same labels into bags of the same sizes give. No χ² is used in its
-//! place: for rare positives in bags of unequal sizes it raises false alarms several times too often.
+//! The statistic is compared with its values under random permutations of the same labels over bags
+//! of the same sizes. No χ² approximation is used: for rare positives in bags of unequal sizes it
+//! raises several times too many false alarms.
 //!
-//! What noise the bags declare is added to each dealing. The true totals are then unknown, and dealings are made from
-//! the noisy ones. What these are wrong by shifts T in all dealings, so T is compared less the mean that it has under
-//! the totals that it comes with:
+//! Declared noise is added to each permutation. The true totals are then unknown, and permutations
+//! use the noisy ones. An error in these totals shifts T in all permutations. T is therefore
+//! compared after its mean under the drawn totals is subtracted:
 //!
 //! ```text
 //! T − V Σ_j p̂_j (1 − p̂_j),   V = Σ_i k_i (N − k_i)/(N − 1)
 //! ```
 //!
-//! Without noise that takes off one constant, and changes nothing. With it, a test of level 0.05 keeps to it; comparing
-//! T as it is finds 0.09 of good sets of 200 bags of 8 implausible, at 1 % of positives and normal noise of 1.
+//! Without noise this subtracts a constant and changes nothing. With noise, a test at level 0.05
+//! keeps its level. The uncorrected T rejects 0.09 of random sets of 200 bags of 8, at 1 %
+//! positives and normal noise of 1.
 
 mod dealing;
 mod features;
@@ -44,28 +47,29 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::cmp::Ordering;
 
-/// How far bags differ, against what chance makes of the same labels.
+/// How much bags differ, compared with random permutations of the same labels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Dispersion {
-    /// T as the bags have it.
+    /// The observed T.
     pub statistic: f64,
-    /// The mean of T over random dealings.
+    /// The mean of T over random permutations.
     pub expected: f64,
-    /// The statistic in units of what is expected; 1 where labels leave nothing to deal.
+    /// T divided by its expectation; 1 if the labels cannot be permuted.
     pub ratio: f64,
-    /// The probability that a random dealing differs by as much: small if bags are more unlike than chance allows.
+    /// The p-value for bags that differ more than by chance.
     pub over: f64,
-    /// The probability that a random dealing differs by as little: small if bags are more alike. The two sum to 1.
+    /// The p-value for bags that differ less than by chance. The two sum to 1.
     pub under: f64,
 }
 
-/// Compares how far bags differ with `n_draws` random dealings of their labels; at least two bags are needed.
+/// Runs a permutation test of random bags with `n_draws` permutations. Requires at least two bags.
 ///
-/// With U uniform on [0, 1), `over` = (#{T* > T} + U (#{T* = T} + 1))/(`n_draws` + 1), and `under` likewise with < and
-/// 1 − U. So ties are broken at random, and for bags made at random `over` is uniform, whatever the number of draws;
-/// 999 or more make it depend little on the seed. Time is proportional to draws × bags × classes.
+/// With U uniform on [0, 1), `over` = (#{T* > T} + U (#{T* = T} + 1))/(`n_draws` + 1), and `under`
+/// likewise with < and 1 − U. Ties are broken at random, so `over` is uniform for random bags, for
+/// any number of draws. With 999 or more it depends little on the seed. The time is proportional to
+/// draws × bags × classes.
 ///
-/// [`randomness`] is the test that decides what may be estimated from bags; this one is for other levels and seeds.
+/// [`randomness`] decides whether metrics are shown; this function allows other levels and seeds.
 pub fn dispersion(bags: &Bags, n_draws: usize, seed: u64) -> Result<Dispersion> {
     if n_draws == 0 {
         return Err(Error::Setting { name: "number of draws", value: "0".into(), expected: "at least 1" });
@@ -85,12 +89,12 @@ pub fn dispersion(bags: &Bags, n_draws: usize, seed: u64) -> Result<Dispersion> 
     })
 }
 
-/// The share that a class has in the population, with an interval that takes bags, and not rows, as the units of
-/// chance.
+/// The share of a class in the population, with a confidence interval that treats bags, not rows,
+/// as the sampling units.
 ///
-/// With φ_i = (c_i − k_i p̂)/N the squared standard error is n/(n−1) Σφ_i². So it stays honest where rows of one bag
-/// are alike, as long as bags do not depend on each other; noise in the counts is part of it. The ends are clipped to
-/// [0, 1].
+/// With φ_i = (c_i − k_i p̂)/N the squared standard error is n/(n−1) Σφ_i². The interval is valid
+/// if rows within a bag are correlated, as long as bags are independent. It includes the noise of
+/// the counts. The ends are clipped to [0, 1].
 ///
 /// ```
 /// use easyllp::{Bags, Noise, Partition, diagnose::prior_interval};
@@ -117,7 +121,7 @@ pub fn prior_interval(bags: &Bags, class: usize, level: f64) -> Result<Estimate>
     Ok(estimator.t_interval(share, standard_error, Form::Mean).clipped(0.0, 1.0))
 }
 
-/// Random dealings of the labels of bags.
+/// Random permutations of the labels of bags.
 struct Dealings<'b> {
     bags: &'b Bags,
     measure: Measure,
@@ -133,12 +137,12 @@ impl<'b> Dealings<'b> {
         Ok(Self { bags, measure: Measure::new(bags), dealer: Dealer::new(bags), seed })
     }
 
-    /// The bags as they are, with no dealing yet to compare them with.
+    /// The bags before any permutation is drawn.
     fn comparison(&self) -> Comparison {
         Comparison { observed: self.measure.of(self.bags.counts()), draws: Vec::new() }
     }
 
-    /// Adds `n_draws` dealings to those drawn before.
+    /// Draws `n_draws` more permutations.
     fn draw(&self, comparison: &mut Comparison, n_draws: usize) {
         let first = comparison.draws.len();
         comparison.draws.par_extend((first..first + n_draws).into_par_iter().map_init(
@@ -153,14 +157,14 @@ impl<'b> Dealings<'b> {
     }
 }
 
-/// T of the bags, and T of random dealings of their labels.
+/// T of the bags, and T of random permutations.
 struct Comparison {
     observed: Spread,
     draws: Vec<Spread>,
 }
 
 impl Comparison {
-    /// How many dealings differ by more than the bags do, and how many by as much.
+    /// How many permutations have a larger T than the bags, and how many have the same.
     fn more_and_equal(&self) -> (f64, f64) {
         let count = |ordering| {
             let is = |draw: &&Spread| draw.centred.total_cmp(&self.observed.centred) == ordering;
@@ -169,33 +173,33 @@ impl Comparison {
         (count(Ordering::Greater), count(Ordering::Equal))
     }
 
-    /// The mean of T over the dealings.
+    /// The mean of T over the permutations.
     fn expected(&self) -> f64 {
         self.draws.iter().map(|draw| draw.statistic).sum::<f64>() / self.draws.len() as f64
     }
 
-    /// T in units of what is expected; 1 where labels leave nothing to deal.
+    /// T divided by its expectation; 1 if the labels cannot be permuted.
     fn ratio(&self) -> f64 {
         let expected = self.expected();
         if expected > 0.0 { self.observed.statistic / expected } else { 1.0 }
     }
 }
 
-/// The random numbers of one draw: far enough apart in the stream that no draw reaches the next one's, so that threads
-/// may take draws in any order.
+/// The random numbers of one draw. Draws are far enough apart in the stream that they do not
+/// overlap, so threads may take them in any order.
 fn draw_stream(seed: u64, draw: usize) -> ChaCha8Rng {
     let mut rng = stream(seed, Stream::Diagnose);
     rng.set_word_pos((draw as u128) << 36);
     rng
 }
 
-/// T, and T less its mean under the totals that it comes with.
+/// T, and T minus its mean under the drawn totals.
 struct Spread {
     statistic: f64,
     centred: f64,
 }
 
-/// What T needs to know of the sizes.
+/// What T needs of the bag sizes.
 struct Measure {
     sizes: Vec<f64>,
     n_rows: f64,
@@ -214,7 +218,7 @@ impl Measure {
         Self { sizes, n_rows, squared_sizes, spread }
     }
 
-    /// Of counts n × C.
+    /// From counts n × C.
     fn of(&self, counts: ArrayView2<f64>) -> Spread {
         let n_rows = self.n_rows;
         let (mut varying, mut squared_totals, mut mean) = (0.0, 0.0, 0.0);
@@ -297,7 +301,7 @@ mod tests {
         Partition::new(order.len(), ends.zip(sizes).map(|(end, size)| &order[end - size..end])).unwrap()
     }
 
-    /// T as its definition has it.
+    /// T by its definition.
     fn plain_statistic(bags: &Bags) -> f64 {
         let pooled = bags.pooled_proportions();
         let of_bag = |bag: usize| {
@@ -407,7 +411,7 @@ mod tests {
         assert!((prior.standard_error - standard_error).abs() < 1e-12);
         // The upper quartile of t with two degrees of freedom is 1/√(2 − 1/2) = 0.816497.
         assert!((prior.high - (0.5 + (2.0_f64 / 3.0).sqrt() * standard_error)).abs() < 1e-6);
-        // It is what the mean of the indicator of the class has, but for the clipping.
+        // It is that of the mean of the class's indicator, except for the clipping.
         let wide = prior_interval(&bags, 0, 0.95).unwrap();
         let mean = Estimator::new(&bags).unwrap().mean(|_, class| if class == 0 { 1.0 } else { 0.0 });
         assert!((wide.standard_error - mean.standard_error).abs() < 1e-12);

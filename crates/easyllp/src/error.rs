@@ -1,7 +1,7 @@
-//! What can go wrong, with the numbers that tell where.
+//! The library's errors. Each message has the values that were found.
 //!
-//! Every variant is an *expected* error: bad data or a bad setting. A broken promise inside the library is a bug and
-//! panics instead (`debug_assert!`, `expect("why")`).
+//! Every variant is an *expected* error: bad data or a bad setting. A bug in the library panics
+//! instead (`debug_assert!`, `expect("why")`).
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,13 +13,13 @@ use thiserror::Error;
 /// A result whose error is the library's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the library refuses an input.
+/// An invalid input or setting.
 ///
-/// Bags, rows, classes and columns are known by their index, which counts from 0 in the order in which they were given: messages
-/// say "row index 0". Lines of files and layers count from 1: "line 1".
+/// Bags, rows, classes and columns are named by their index, which counts from 0 in the given
+/// order: messages say "row index 0". Lines of files and layers count from 1: "line 1".
 ///
-/// What another error caused has it as its [source](StdError::source), and its message does not repeat that one's:
-/// [`in_full`](Self::in_full) has both.
+/// An error that another error caused has it as its [source](StdError::source), and does not repeat
+/// its message: [`in_full`](Self::in_full) has both.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
@@ -89,7 +89,7 @@ pub enum Error {
     #[error("{path} cannot be read as a table")]
     BadFile { path: PathBuf, source: Cause },
     #[error(
-        "{path} is of no known format: its name must end in csv or tsv (also .gz, .zst), parquet, arrow, -ubyte(.gz) or bin; \
+        "{path} has an unknown format: its name must end in csv or tsv (also .gz, .zst), parquet, arrow, -ubyte(.gz) or bin; \
          to read it as text, set the delimiter"
     )]
     UnknownFormat { path: PathBuf },
@@ -159,7 +159,7 @@ pub enum Error {
     RowOutOfRange { bag: usize, row: u32, n_rows: usize },
     #[error("row index {row} is in bag index {bag}, but there are only {n_bags} bags")]
     BagOutOfRange { row: usize, bag: u32, n_bags: usize },
-    #[error("bag index {bag} is asked for, but there are only {n_bags}")]
+    #[error("bag index {bag} does not exist: there are only {n_bags} bags")]
     NoSuchBag { bag: usize, n_bags: usize },
     #[error(
         "row index {row} is in bag index {first} and again in bag index {second}: a row belongs to one bag"
@@ -296,7 +296,7 @@ pub enum Error {
     Task { task: usize, source: Box<Error> },
     #[error("no row has a target")]
     NoTargets,
-    #[error("row index {row} is to be trained on, but there are only {n_rows} rows")]
+    #[error("training row index {row} does not exist: there are only {n_rows} rows")]
     TrainingRowOutOfRange { row: u32, n_rows: usize },
     #[error(
         "training diverged in epoch {epoch}, batch {batch} (loss {loss}): lower the learning rate, or raise the \
@@ -343,7 +343,7 @@ pub enum Error {
     BadModelFile { path: PathBuf, source: Cause },
     #[error("the rows have categories, and the encoder that made them is not known: set it for the fit")]
     NoEncoder,
-    #[error("not a sound model")]
+    #[error("invalid model")]
     BadModel { source: Cause },
     #[error(
         "column `{column}` is hashed, which ONNX has no operator for: train with a larger vocabulary, or with a column of \
@@ -405,7 +405,7 @@ impl PartialEq for Cause {
     }
 }
 
-/// Refuses a length that is not the expected one.
+/// Checks that a length is the expected one.
 pub(crate) fn check_length(what: &'static str, expected: usize, got: usize) -> Result<()> {
     if expected == got { Ok(()) } else { Err(Error::Shape { what, expected, got }) }
 }

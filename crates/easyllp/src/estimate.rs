@@ -1,26 +1,29 @@
 //! Row-level metrics from bag counts, with confidence intervals.
 //!
-//! Bags must be ones that the model was **not** trained on, and groups of rows that were put together regardless of
-//! their labels. N rows in n bags of sizes k_i, counts k_i α_ic, and a function g(row, class), whose sum over a bag is
-//! S_ic and whose mean is ḡ_c. A *control* q(row, class) is any guess at the label: the better it is, the less is left to
-//! be estimated. With r̄_ic = α_ic − mean q_c in the bag, r̂ the same over all rows, and κ = (N−1)/(N(n−1)):
+//! The bags must **not** be training bags, and they must be random: rows were grouped regardless of
+//! their labels. N rows are in n bags of sizes k_i, with counts k_i α_ic. A function g(row, class)
+//! has the sum S_ic over a bag and the mean ḡ_c. A *control variate* q(row, class) is any
+//! prediction of the label: the better it is, the smaller the variance. With r̄_ic = α_ic − mean
+//! q_c in the bag, r̂ the same over all rows, and κ = (N−1)/(N(n−1)):
 //!
 //! ```text
 //! mean of g      θ = mean Σ_c q_c g_c + Σ_c [r̂_c ḡ_c + κ Σ_i (r̄_ic − r̂_c)(S_ic − k_i ḡ_c)]
 //! squared form   θ = Σ_c [r̂_c² + κ Σ_i k_i (r̄_ic − r̂_c)²],   the mean of Σ_c (y_c − q_c)²
 //! ```
 //!
-//! Both are exactly unbiased over all ways to deal the rows into bags of these sizes; q = 0 gives the plain mean. Noise of
-//! mean zero leaves the first unbiased; from the second, the squares of declared noise are taken off.
+//! Both are exactly unbiased over all random assignments of the rows to bags of these sizes; q = 0
+//! gives the plain mean. Zero-mean noise leaves the first form unbiased; the second form subtracts
+//! the variance of declared noise.
 //!
-//! The squared form is the strong one: with q the model's probability it is the Brier score, with q its decision (and
-//! half the sum) the error. For a weak model and rare positives the first may be better, with the model's probability as
-//! control. It is given where its standard error will be far smaller if the model's probabilities hold, and [`Form`]
-//! says which it is: a choice by what the counts turn out to be would spoil both. Standard errors come from how the bags' own
-//! contributions differ.
+//! The squared form has the smaller variance in most cases. With q the predicted probability it is
+//! the Brier score; with q the predicted class, half the sum is the error rate. For a weak model
+//! and rare positives the mean, with the predicted probability as control variate, may be better.
+//! It is used if its standard error is expected to be far smaller given the predicted
+//! probabilities; [`Form`] records the choice. Choosing by the observed counts would bias both.
+//! Standard errors follow from the variation of the bags' contributions.
 //!
-//! Rates, curves and ranks are made of means of y_c·w: w says which rows are selected, or is a row's rank. Their standard errors
-//! follow by derivatives from those of the means.
+//! Rates, curves and ranks are functions of means of y_c·w, where w selects rows or is a row's
+//! rank. Their standard errors follow by the delta method.
 
 mod bag_sums;
 mod bootstrap;
@@ -52,50 +55,52 @@ use squares::Squares;
 use statistic::Statistic;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What an interval is to cover.
+/// What a confidence interval covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scope {
     /// The mean over the population that the rows were drawn from.
     #[default]
     Population,
-    /// The mean over these very rows: only the dealing into bags, and noise, is chance. Row labels leave none.
+    /// The mean over these very rows. Only the assignment to bags and the noise are random; with
+    /// row labels nothing is.
     TheseRows,
 }
 
-/// How intervals are made.
+/// How confidence intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Intervals {
-    /// From standard errors, and from what is known of an estimate's distribution.
+    /// From standard errors and the known distribution of an estimate.
     #[default]
     StandardErrors,
-    /// By drawing bags with replacement. It takes time, and few bags are few for it too; intervals may lean to one side. Squared
-    /// calibration error keeps the interval that it has.
+    /// By the bootstrap over bags. It is slower, and also unreliable with few bags; intervals may
+    /// be asymmetric. The squared calibration error keeps its own interval.
     Bootstrap {
-        /// How often, from 100 to a million; 2,000 make ends depend little on the seed.
+        /// The number of draws, from 100 to a million; with 2,000 the ends depend little on the
+        /// seed.
         draws: usize,
         /// The seed of the draws.
         seed: u64,
     },
 }
 
-/// What an estimate is made of.
+/// The form of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// A mean over rows, or a function of such means.
     Mean,
-    /// Squares of bags' residuals.
+    /// Squared residuals of bags.
     Squares,
 }
 
-/// A figure by which two models may be compared.
+/// A metric by which two models can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Mean −log probability of the true class.
+    /// Log loss: mean −log probability of the true class.
     LogLoss,
-    /// Mean squared difference of probability and truth.
+    /// Brier score: mean squared difference of predicted probability and truth.
     Brier,
-    /// Share of wrong decisions.
+    /// Error rate: the share of wrong predictions.
     Error,
     /// The area under the ROC curve.
     Auc,
@@ -104,7 +109,7 @@ pub enum Metric {
 /// An estimated metric with its standard error and confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The estimate as it is: on few bags it may leave its natural range.
+    /// The estimate. With few bags it may leave its natural range.
     pub value: f64,
     /// Its standard error.
     pub standard_error: f64,
@@ -112,9 +117,10 @@ pub struct Estimate {
     pub low: f64,
     /// The interval's upper end, likewise.
     pub high: f64,
-    /// What it is made of.
+    /// Its form.
     pub form: Form,
-    /// Whether the value left its natural range, which few bags may lead to: an AUC above 1, a Brier score below 0.
+    /// Whether the value is outside its natural range, which happens with few bags: an AUC above 1,
+    /// a Brier score below 0.
     pub outside_range: bool,
     /// The interval's ends before they were clipped.
     #[serde(skip)]
@@ -125,7 +131,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// An estimate of something that may be any number.
+    /// An estimate of a quantity that may be any number.
     pub fn new(value: f64, standard_error: f64, interval: [f64; 2], form: Form) -> Self {
         let [low, high] = interval;
         let range = [f64::NEG_INFINITY, f64::INFINITY];
@@ -150,10 +156,10 @@ impl Estimate {
         }
     }
 
-    /// With its interval clipped to its natural range.
+    /// The estimate with its interval clipped to the natural range.
     #[must_use]
     pub fn clipped(self, least: f64, most: f64) -> Self {
-        /// Rounding alone leaves no range.
+        /// Rounding alone does not count as outside.
         const ROUNDING: f64 = 1e-9;
         Self {
             low: self.low.clamp(least, most),
@@ -165,7 +171,8 @@ impl Estimate {
     }
 }
 
-/// Estimates metrics of rows from bag counts. By default intervals have level 0.95 and are for the population.
+/// Estimates row-level metrics from bag counts. By default intervals have level 0.95 and cover the
+/// population mean.
 ///
 /// ```
 /// use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
@@ -193,10 +200,10 @@ pub struct Estimator<'b> {
 }
 
 impl<'b> Estimator<'b> {
-    /// More draws make no end of an interval any better, and take memory and time.
+    /// The maximum number of draws; more do not improve an interval.
     const MOST_DRAWS: usize = 1_000_000;
 
-    /// At least two bags are needed.
+    /// Requires at least two bags.
     pub fn new(bags: &'b Bags) -> Result<Self> {
         if bags.n_bags() < 2 {
             return Err(Error::TooFewBags { what: "an estimate", needed: 2, got: bags.n_bags() });
@@ -204,7 +211,7 @@ impl<'b> Estimator<'b> {
         Ok(Self { bags, level: 0.95, scope: Scope::default(), intervals: Intervals::default() })
     }
 
-    /// Intervals of another level, between 0 and 1.
+    /// Sets the confidence level, between 0 and 1.
     pub fn level(self, level: f64) -> Result<Self> {
         if level > 0.0 && level < 1.0 {
             Ok(Self { level, ..self })
@@ -213,13 +220,13 @@ impl<'b> Estimator<'b> {
         }
     }
 
-    /// Intervals for another scope.
+    /// Sets what intervals cover.
     #[must_use]
     pub fn scope(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }
 
-    /// Intervals of another making.
+    /// Sets how intervals are computed.
     pub fn intervals(self, intervals: Intervals) -> Result<Self> {
         match intervals {
             Intervals::Bootstrap { draws, .. } if !(100..=Self::MOST_DRAWS).contains(&draws) => {
@@ -234,12 +241,13 @@ impl<'b> Estimator<'b> {
         }
     }
 
-    /// The mean over rows of g(row, own class), for any function of a row's index and a class.
+    /// The mean over rows of g(row, true class), for any function of a row index and a class.
     pub fn mean(&self, g: impl Fn(usize, usize) -> f64 + Sync) -> Estimate {
         self.mean_with_control(g, |_, _| 0.0)
     }
 
-    /// The same with a control q(row, class), a guess at the row's label that sums to one over the classes.
+    /// The same with a control variate q(row, class): a prediction of the label that sums to one
+    /// over the classes.
     pub fn mean_with_control(
         &self,
         g: impl Fn(usize, usize) -> f64 + Sync,
@@ -256,7 +264,8 @@ impl<'b> Estimator<'b> {
         self.estimate_mean(&sums)
     }
 
-    /// Mean −log probability of the true class, with the model's own probability as control.
+    /// Log loss: mean −log probability of the true class, with the predicted probability as control
+    /// variate.
     pub fn log_loss(&self, predictions: &Predictions) -> Result<Estimate> {
         Ok(self.estimate(&self.log_loss_statistic(predictions)?, 0.0, f64::INFINITY))
     }
@@ -270,7 +279,7 @@ impl<'b> Estimator<'b> {
         Ok(self.mean_of(&sums))
     }
 
-    /// Share of rows whose class the scores do not speak for.
+    /// Error rate: the share of rows whose predicted class is wrong.
     pub fn error(&self, predictions: &Predictions) -> Result<Estimate> {
         predictions.check(self.bags)?;
         let decides_by_probability = predictions.check_probabilities().is_ok();
@@ -296,8 +305,8 @@ impl<'b> Estimator<'b> {
         Ok(self.squares_of(&sums.q, 0.5))
     }
 
-    /// A figure of the first model less that of the second, on the same bags: what both have in common falls out, so that
-    /// small differences are seen.
+    /// The paired difference of a metric between two models on the same bags. What both have in
+    /// common cancels, so that small differences are detected.
     ///
     /// ```
     /// use easyllp::estimate::Metric;
@@ -331,7 +340,7 @@ impl<'b> Estimator<'b> {
         Ok(self.estimate(&difference, f64::NEG_INFINITY, f64::INFINITY))
     }
 
-    /// Share of rows whose class the scores speak for.
+    /// Accuracy: the share of rows whose predicted class is right.
     pub fn accuracy(&self, predictions: &Predictions) -> Result<Estimate> {
         Ok(self.error(predictions)?.complement())
     }
@@ -349,16 +358,17 @@ impl<'b> Estimator<'b> {
         )
     }
 
-    /// One pass over the rows: for each bag the sums of q·g, of g and of q.
+    /// One pass over the rows: per bag, the sums of q·g, of g and of q.
     ///
-    /// `load` sees a few members of a bag, and `fill` then writes g and q of each, by its place among them and its row.
+    /// `load` receives a few members of a bag; `fill` then writes g and q of each, by its position
+    /// among them and its row.
     fn sums<R>(
         &self,
         reader: impl Fn() -> R + Sync,
         load: impl Fn(&mut R, &[u32]) + Sync,
         fill: impl Fn(&R, usize, usize, &mut RowValues) + Sync,
     ) -> BagSums {
-        /// Bags that one thread takes at a time.
+        /// Bags per task of a thread.
         const CHUNK: usize = 256;
         let bags = self.bags;
         let n_classes = bags.n_classes();
@@ -423,12 +433,13 @@ impl<'b> Estimator<'b> {
             let of_bags = covariances[bag] - covariance / n_bags;
             if self.scope == Scope::Population { of_bags + spreads[bag] } else { of_bags }
         };
-        // The pooled residual is no chance for these rows, but for the noise in it.
+        // For these rows the pooled residual is not random, except for its noise.
         let pooled = if self.scope == Scope::TheseRows { g.to_vec() } else { vec![0.0; bags.n_classes()] };
         Statistic { value, influence: (0..bags.n_bags()).map(influence).collect(), pooled }
     }
 
-    /// The covariance that noise gives to the pooled counts' share of two sums with these weights of the classes.
+    /// The covariance that noise adds to the pooled counts' part of two sums with these class
+    /// weights.
     fn pooled_noise(&self, first: &[f64], second: &[f64]) -> f64 {
         if self.scope == Scope::Population || !self.bags.has_noise() {
             return 0.0;

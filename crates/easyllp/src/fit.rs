@@ -1,8 +1,9 @@
 //! Fit a model: from rows, bags and a [`FitConfig`] to a [`Fitted`] model.
 //!
-//! A share of the bags is held out as validation bags, which choose the penalty, the number of epochs and the best stage of a method.
-//! The method is then replayed on all bags. The command line, TOML files, Python and model files share this schema, so that the
-//! same settings give the same model, byte for byte.
+//! A share of the bags is held out for validation. The validation bags choose the penalty, the
+//! number of epochs and the best stage of a method. The method is then replayed on all bags. The
+//! command line, TOML files, Python and model files share this schema, so the same settings give
+//! the same model, byte for byte.
 
 mod fitted;
 
@@ -24,7 +25,7 @@ use crate::table::Encoder;
 use crate::training_bags::TrainingBags;
 use std::ops::ControlFlow;
 
-/// A fit that is set up, with what can be added to it.
+/// A builder for a fit.
 ///
 /// ```
 /// use easyllp::fit::FitEvent;
@@ -67,12 +68,12 @@ impl FitConfig {
         self.fitting(rows, bags).run()
     }
 
-    /// Trains a model by a method that is not built in; the method of the settings is ignored.
+    /// Trains a model by a method that is not built in; the `method` of the settings is ignored.
     pub fn fit_with(&self, method: &dyn Method, rows: &Rows, bags: &Bags) -> Result<Fitted> {
         self.fitting(rows, bags).method(method).run()
     }
 
-    /// A fit with these settings, to be completed and run.
+    /// Starts a fit with these settings.
     pub fn fitting<'f, 'r>(&'f self, rows: &'f Rows<'r>, bags: &'f Bags) -> Fit<'f, 'r> {
         Fit {
             config: self,
@@ -102,19 +103,19 @@ impl<'f> Fit<'f, '_> {
         Self { loss: Some(loss), ..self }
     }
 
-    /// Sets the encoder that the rows come from: the model file reads the same columns.
+    /// Sets the encoder of the rows, so that the model file reads the same columns.
     #[must_use]
     pub fn encoder(self, encoder: Encoder) -> Self {
         Self { encoder: Some(encoder), ..self }
     }
 
-    /// Sets the names of the classes; they are 0, 1, … by default.
+    /// Sets the names of the classes; by default 0, 1, ….
     #[must_use]
     pub fn classes(self, classes: Classes) -> Self {
         Self { classes: Some(classes), ..self }
     }
 
-    /// Sets the shape of the images that rows are, for a convolutional network.
+    /// Sets the image shape of the rows, for a convolutional network.
     #[must_use]
     pub fn image(self, image: Option<ImageShape>) -> Self {
         Self { image, ..self }
@@ -141,7 +142,7 @@ impl<'f> Fit<'f, '_> {
         self.run_checked(model, (config.model != ModelSpec::Linear).then_some(&draw))
     }
 
-    /// Trains a model of your own in the place of the one that the settings name.
+    /// Trains the given model instead of the one that the settings name.
     pub fn run_model<M: Model + Clone + 'static>(self, model: M) -> Result<Fitted<M>> {
         self.check()?;
         self.run_checked(model, None)

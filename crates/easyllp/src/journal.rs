@@ -1,5 +1,6 @@
-//! Finished work stays finished. Each piece is a record in a file of its own, which is whole or absent: a run that is killed and
-//! started again repeats only what was under way. [`Journal::pack`] gathers the records of a finished run in one file.
+//! A journal of finished work. Each record is in a file of its own, written atomically: a run that
+//! is killed and started again repeats only unfinished work. [`Journal::pack`] gathers the records
+//! of a finished run in one file.
 
 use crate::atomic::{cannot_write, write_whole};
 use crate::error::Result;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A folder of records of finished work, each under a key that says what it is the result of.
+/// A folder of records of finished work, each under a key that identifies the work.
 ///
 /// ```
 /// use easyllp::files::Journal;
@@ -24,35 +25,36 @@ use xxhash_rust::xxh3::xxh3_64;
 #[derive(Debug, Clone)]
 pub struct Journal {
     folder: PathBuf,
-    /// The files of the pack, by the names that they would have.
+    /// The packed records, by file name.
     packed: Arc<Files>,
 }
 
-/// Contents of record files by their numbers.
+/// Contents of record files, by number.
 type Files = BTreeMap<u64, Vec<u8>>;
 
 /// The extension of a record's own file.
 const RECORD: &str = "record";
 
 impl Journal {
-    /// Opens the journal in this folder, and creates the folder if there is none.
+    /// Opens the journal in this folder, and creates the folder if needed.
     pub fn open(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, error))?;
         Ok(Self { folder: folder.to_owned(), packed: Arc::new(packed(&pack_path(folder))) })
     }
 
-    /// The record under a key; `None` if there is none, or if it is damaged.
+    /// The record under a key; `None` if it is missing or damaged.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let own = std::fs::read(self.path(key)).ok().and_then(|bytes| checked(key, &bytes));
         own.or_else(|| checked(key, self.packed.get(&number(key))?))
     }
 
-    /// Writes a record; replaces one that is there.
+    /// Writes a record, replacing an earlier one.
     pub fn put(&self, key: &str, record: &[u8]) -> Result<()> {
         write_whole(&self.path(key), &[&head(key, record)[..], record].concat())
     }
 
-    /// Moves all records into one file, and removes their own files. Killed at any moment, it loses none.
+    /// Moves all records into one file and removes their own files. If it is killed, no record is
+    /// lost.
     pub fn pack(&self) -> Result<()> {
         let path = pack_path(&self.folder);
         // Another run may have packed since this journal was opened.
@@ -97,7 +99,7 @@ fn pack_path(folder: &Path) -> PathBuf {
     folder.join("records.pack")
 }
 
-/// The files of a pack, as far as it is whole: each is a number, a length and the content.
+/// The complete files of a pack: each is a number, a length and the content.
 fn packed(path: &Path) -> Files {
     let bytes = std::fs::read(path).unwrap_or_default();
     let mut files = Files::new();
@@ -112,13 +114,13 @@ fn packed(path: &Path) -> Files {
     files
 }
 
-/// The record in a file, if it is whole and under this key.
+/// The content of a record file, if it is complete and has this key.
 fn checked(key: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let (head, record) = bytes.split_at_checked(self::head(key, &[]).len())?;
     (head == self::head(key, record)).then(|| record.to_vec())
 }
 
-/// What stands before a record: its checksum and its key, since two keys might share a name.
+/// The header of a record: its checksum and its key, since two keys might share a file name.
 fn head(key: &str, record: &[u8]) -> Vec<u8> {
     let mut head = xxh3_64(record).to_le_bytes().to_vec();
     head.extend(key.as_bytes());

@@ -1,9 +1,10 @@
 //! Learn a model of individual **rows** when only **aggregate labels** are known.
 //!
-//! Rows come grouped in bags, and each bag reports how many of its rows are positive, or how many are in each class.
-//! From that, this library trains a model that scores single rows, and says how good the model is without one row
-//! label. It is built on *Easy Learning from Label Proportions* (Busa-Fekete, Choi, Dick, Gentile & Muñoz Medina 2023);
-//! equations are cited by the labels they have in the paper's source.
+//! Rows are grouped in bags, and each bag reports how many of its rows are positive, or how many
+//! are in each class. From these counts the library trains a model that scores single rows, and
+//! estimates its metrics without row labels. It is built on *Easy Learning from Label Proportions*
+//! (Busa-Fekete, Choi, Dick, Gentile & Muñoz Medina 2023); equations are cited by their labels in
+//! the paper's source.
 //!
 //! ```text
 //!   READ            BAG              CORRECT           TRAIN                     EVALUATE
@@ -13,24 +14,24 @@
 //!
 //!   features ─────────────────────────────────────────► scores ────────────────► log loss, Brier, accuracy
 //!      │ indices only                                     ▲                          ▲ each with an interval
-//!      └───────────► counts of bags ──► a target a row ───┘                          │
+//!      └───────────► counts of bags ──► a target per row ───┘                          │
 //!                      └───────────────── bags kept back ────────────────────────────┘
 //! ```
 //!
-//! One word per thing: a *row* is in a *bag* of *size* k, which reports *proportions* α; the share of a class among all
-//! rows is its *prior* p; a row's *target* A is what it is trained towards; a model gives it a *score*; a *loss* compares
-//! the two.
+//! Terms: a *row* is in a *bag* of *size* k, which reports *proportions* α. The share of a class
+//! among all rows is its *prior* p. A row's *target* A is what it is trained towards. A model gives
+//! it a *score*, and a *loss* compares score and target.
 //!
 //! ```
 //! use easyllp::*;
 //!
-//! // READ: digits of 8 × 8 pixels, and whether each is odd. Only `Bags` will see the labels.
+//! // READ: digits of 8 × 8 pixels, and whether each is odd. Only `Bags` sees the labels.
 //! let digits = datasets::optdigits()?;
 //! let encoder = table::Encoder::fit(&digits.train.table, table::EncoderOptions::default())?;
 //! let rows = encoder.encode(&digits.train.table)?;
 //! let odd: Vec<u32> = digits.train.labels.iter().map(|digit| digit % 2).collect();
 //!
-//! // BAG: 16 rows a bag, of which only a count is known; a fifth of the bags is kept back.
+//! // BAG: 16 rows per bag with one count; a fifth of the bags is held out.
 //! let partition = bagging::random(rows.n_rows(), &bagging::Sizes::Fixed(16), 1)?;
 //! let bags = Bags::from_labels(partition, &odd, 2)?;
 //! let bagging::Split { train, held_out } = bagging::split(&bags, 0.2, 1)?;
@@ -38,12 +39,12 @@
 //! // CORRECT and TRAIN: a linear model of rows from the counts of bags, its penalty chosen on validation bags.
 //! let fitted = FitConfig::default().fitting(&rows, &train).encoder(encoder.clone()).run()?;
 //!
-//! // EVALUATE: how good it is at *rows*, from bags that it was not trained on.
+//! // EVALUATE: estimate *row-level* metrics from the held-out bags.
 //! let estimates = fitted.evaluate(&rows, &held_out)?;
 //! let (_, accuracy) = estimates.iter().find(|(name, _)| *name == "accuracy").unwrap();
 //! assert!(accuracy.value > 0.8);
 //!
-//! // Where there are row labels, the truth can be looked at too: here on digits that no bag has seen.
+//! // With row labels, the true accuracy can be computed, too: here on the test digits.
 //! let test = encoder.encode(&digits.test.table)?;
 //! let odd: Vec<u32> = digits.test.labels.iter().map(|digit| digit % 2).collect();
 //! let scores = fitted.scores(&test)?;
@@ -100,7 +101,7 @@ mod journal;
 mod onnx;
 pub mod training_bags;
 
-/// Files that appear whole or not at all, and a journal of finished work.
+/// Atomic file writes, and a journal of finished work.
 pub mod files {
     pub use crate::atomic::{abandon_unfinished_files, write_whole};
     pub use crate::journal::Journal;

@@ -1,9 +1,10 @@
 //! TRAIN: losses on scores, each linear in the target.
 //!
 //! A task of two classes has one score `f` and one target `A`, of class 1; its corrected loss is
-//! `(1 − A) ℓ(f, 0) + A ℓ(f, 1)`. C > 2 classes have C scores and C targets, and the corrected loss is `Σ_c A_c ℓ(f, c)`.
-//! Linearity in the target is what makes it unbiased: the paper's Lemma *derand* holds for any ℓ. All is computed in
-//! `f64`, and finite for scores far beyond ±10⁴.
+//! `(1 − A) ℓ(f, 0) + A ℓ(f, 1)`. C > 2 classes have C scores and C targets, and the corrected loss
+//! is `Σ_c A_c ℓ(f, c)`. The loss is unbiased because it is linear in the target: the paper's Lemma
+//! *derand* holds for any ℓ. Everything is computed in `f64`, and is finite for scores far beyond
+//! ±10⁴.
 
 mod built_in;
 mod link;
@@ -18,61 +19,64 @@ use serde::{Deserialize, Serialize};
 /// For which targets a corrected loss is convex in the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convexity {
-    /// For any target, since ℓ(f, c) differ from class to class by an affine function of the score.
+    /// For any target: ℓ(f, c) differ between classes by an affine function of the score.
     AnyTarget,
-    /// Only for targets in [0, 1]: corrected targets may make it concave.
+    /// Only for targets in [0, 1]; other corrected targets may make it concave.
     UnitTargets,
     /// Never.
     Never,
 }
 
-/// A loss of scores and a class, to evaluate with.
+/// A loss of scores and a class, for evaluation.
 pub trait Loss: Sync {
     /// The loss's name, for messages and model files.
     fn name(&self) -> &'static str;
 
-    /// What scores trained with this loss say.
+    /// What scores trained with this loss mean.
     fn link(&self) -> Link;
 
-    /// ℓ(f, c) for every class c: two values from one score, or as many as there are scores.
+    /// ℓ(f, c) for every class c: two values for one score, else one per score.
     fn values(&self, scores: &[f64], out: &mut [f64]);
 
     /// Whether it stays convex for targets outside [0, 1].
     fn convexity(&self) -> Convexity;
 
-    /// Whether it serves two classes only.
+    /// Whether it supports two classes only.
     fn is_binary(&self) -> bool {
         false
     }
 }
 
-/// A loss that can be trained with.
+/// A loss for training.
 pub trait TrainingLoss: Loss {
     /// The corrected loss of a row, and its derivative in each score.
     fn corrected(&self, scores: &[f64], targets: &[f64], derivative: &mut [f64]) -> f64;
 
-    /// About the second derivative of the corrected loss in a score, the same for all rows: what L-BFGS starts from. A bound from above
-    /// will do. `mean_targets` has the mean target of each score.
+    /// An approximate second derivative of the corrected loss in a score, the same for all rows;
+    /// L-BFGS starts from it. An upper bound is fine. `mean_targets` has the mean target of each
+    /// score.
     fn curvature(&self, mean_targets: &[f64]) -> f64;
 
-    /// The scores that are best if all rows have the same, given the mean target of each score; `None` if there are no such scores.
+    /// The best constant scores, given the mean target of each score; `None` if they do not exist.
     fn best_constants(&self, mean_targets: &[f64]) -> Option<Vec<f64>> {
         let _ = mean_targets;
         None
     }
 
-    /// A convex loss of the same scores. From its optimum L-BFGS starts if this loss is not convex; without one, L-BFGS refuses it.
+    /// A convex loss of the same scores: if this loss is not convex, L-BFGS starts from that one's optimum. Without one, L-BFGS
+    /// refuses this loss.
     fn convex_start(&self) -> Option<&'static dyn TrainingLoss> {
         None
     }
 
-    /// Whether the mean corrected loss has a minimum along a shift of all scores whatever the targets are. If not, training
-    /// shifts targets so that each class has a mean in (0, 1); see [`Correction`](crate::correction).
+    /// Whether the mean corrected loss has a minimum along a shift of all scores for any targets.
+    /// If not, training shifts targets so that each class has a mean in (0, 1); see
+    /// [`Correction`](crate::correction).
     fn has_minimum_for_any_targets(&self) -> bool {
         false
     }
 
-    /// Refuses more than two classes, if that is all that it knows.
+    /// Checks that the loss supports this number of classes.
     fn check_classes(&self, n_classes: usize) -> Result<()> {
         if self.is_binary() && n_classes > 2 {
             return Err(Error::BinaryLoss { loss: self.name(), n_classes });
@@ -80,7 +84,8 @@ pub trait TrainingLoss: Loss {
         Ok(())
     }
 
-    /// The corrected loss of some rows in sum, and its derivative in each score; a line a row.
+    /// The sum of the corrected losses of some rows, and its derivative in each score; a line per
+    /// row.
     fn corrected_batch(
         &self,
         scores: ArrayView2<f32>,
@@ -90,7 +95,8 @@ pub trait TrainingLoss: Loss {
         corrected_rows(self, scores, targets, derivative)
     }
 
-    /// The corrected loss of some rows with one score each, in sum, and its derivative in each score.
+    /// The sum of the corrected losses of some rows with one score each, and its derivative in each
+    /// score.
     fn corrected_scores(&self, scores: &[f64], targets: &[f32], derivative: &mut [f64]) -> f64 {
         let lines = scores.iter().zip(targets).zip(derivative);
         lines
@@ -100,10 +106,11 @@ pub trait TrainingLoss: Loss {
             .sum()
     }
 
-    /// The corrected losses of many tasks of two classes, one a column: each task's loss, in sum over the rows, is added to
-    /// its place in `losses`. Where the target is NaN, the task leaves the row out, and loss and derivative are 0.
+    /// The corrected losses of many binary tasks, one per column: the sum over the rows is added to
+    /// the task's entry of `losses`. Where the target is NaN, the task skips the row; loss and
+    /// derivative are 0.
     ///
-    /// All three matrices are by rows, as many columns as `losses` has.
+    /// All three matrices are stored by rows, with as many columns as `losses`.
     #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
     fn corrected_columns(&self, scores: &[f32], targets: &[f32], derivative: &mut [f32], losses: &mut [f64]) {
         let width = losses.len();
@@ -121,7 +128,7 @@ pub trait TrainingLoss: Loss {
     }
 }
 
-/// The corrected loss of some rows in sum, row by row.
+/// The sum of the corrected losses of some rows, computed row by row.
 #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
 fn corrected_rows(
     loss: &(impl TrainingLoss + ?Sized),
@@ -129,7 +136,7 @@ fn corrected_rows(
     targets: ArrayView2<f32>,
     mut derivative: ArrayViewMut2<f32>,
 ) -> f64 {
-    /// Up to this many scores a row, nothing is allocated.
+    /// Up to this number of scores per row, nothing is allocated.
     const FEW: usize = 64;
     let width = scores.ncols();
     let (mut few, mut many) = ([0.0; 3 * FEW], Vec::new());
@@ -155,7 +162,7 @@ fn corrected_rows(
     sum
 }
 
-/// The losses that can be named.
+/// The built-in losses by name.
 ///
 /// ```
 /// use easyllp::loss::LossName;
@@ -183,12 +190,12 @@ pub enum LossName {
 }
 
 impl LossName {
-    /// All of them.
+    /// All losses.
     pub const ALL: [Self; 6] =
         [Self::Logistic, Self::Softmax, Self::Squared, Self::Brier, Self::Hinge, Self::ZeroOne];
     const CHOICES: &str = "logistic, softmax, squared, brier, hinge, zero-one";
 
-    /// The name as users write it.
+    /// The name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Logistic => "logistic",
@@ -200,7 +207,7 @@ impl LossName {
         }
     }
 
-    /// The loss to train with; zero-one has no derivative to follow.
+    /// The loss for training; zero-one has no useful derivative.
     pub fn training(self) -> Result<&'static dyn TrainingLoss> {
         match self {
             Self::Logistic => Ok(&Logistic),
@@ -216,7 +223,7 @@ impl LossName {
         }
     }
 
-    /// Cross-entropy for this many classes.
+    /// Cross-entropy for this number of classes.
     pub fn cross_entropy(n_classes: usize) -> Self {
         if n_classes == 2 { Self::Logistic } else { Self::Softmax }
     }

@@ -1,10 +1,10 @@
-//! Metrics from row labels, where a caller has them.
+//! Metrics from row labels.
 
 use crate::classes::check_labels;
 use crate::error::{Error, Result, check_length};
 use crate::predictions::{Predictions, Reader};
 
-/// Mean −log probability of the true class.
+/// Log loss: mean −log probability of the true class.
 pub fn log_loss(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     predictions.check_probabilities()?;
     mean(predictions, labels, |reader, place, label, classes| {
@@ -13,7 +13,8 @@ pub fn log_loss(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     })
 }
 
-/// Mean squared difference of probability and truth: of class 1 for two classes, else summed over the classes.
+/// Brier score: mean squared difference of predicted probability and truth; of class 1 for two
+/// classes, else summed over the classes.
 pub fn brier(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     predictions.check_probabilities()?;
     let share = brier_share(predictions.n_classes());
@@ -24,7 +25,7 @@ pub fn brier(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     })
 }
 
-/// Share of rows whose class the scores speak for.
+/// Accuracy: the share of rows whose predicted class is right.
 pub fn accuracy(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     mean(predictions, labels, |reader, place, label, classes| {
         reader.decision(place, classes);
@@ -32,7 +33,8 @@ pub fn accuracy(predictions: &Predictions, labels: &[u32]) -> Result<f64> {
     })
 }
 
-/// Share of rows of a class that the scores speak for that class: its recall. None if no row is of that class.
+/// Recall: the share of rows of a class that is predicted as that class. None if no row is of that
+/// class.
 pub fn recall(predictions: &Predictions, labels: &[u32], class: u32) -> Result<Option<f64>> {
     let found = mean(predictions, labels, |reader, place, label, classes| {
         reader.decision(place, classes);
@@ -42,8 +44,8 @@ pub fn recall(predictions: &Predictions, labels: &[u32], class: u32) -> Result<O
     Ok((share > 0.0).then_some(found / share))
 }
 
-/// The chance that a row of class 1 is scored above a row of class 0, half of ties counted; none if one class is not there.
-/// For two classes.
+/// AUC: the probability that a row of class 1 has a higher score than a row of class 0; ties count
+/// half. None if a class is missing. Requires two classes.
 pub fn auc(predictions: &Predictions, labels: &[u32]) -> Result<Option<f64>> {
     check_length("labels, one a scored row", predictions.n_rows(), labels.len())?;
     check_labels(labels, predictions.n_classes())?;

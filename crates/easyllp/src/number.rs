@@ -19,7 +19,7 @@ use std::borrow::Cow;
 pub struct Positive(f64);
 
 impl Positive {
-    /// The number, if it is one.
+    /// Creates the number if it is finite and above 0.
     pub fn new(number: f64) -> Result<Self> {
         if number > 0.0 && number.is_finite() { Ok(Self(number)) } else { Err(Error::NotPositive { number }) }
     }

@@ -1,4 +1,4 @@
-//! REPORT: model files as ONNX, which other programs and languages can run.
+//! REPORT: export model files as ONNX.
 //!
 //! ```text
 //!   columns ──► features ──► scores ──► outputs
@@ -6,8 +6,8 @@
 //!                            cnn.rs
 //! ```
 //!
-//! Everything from the columns of a table to the name of a class is inside the graph. proto.rs writes bytes, graph.rs what
-//! they say.
+//! The graph contains everything from the columns of a table to the name of a class. proto.rs
+//! encodes bytes, graph.rs builds the graph.
 
 mod cnn;
 mod features;
@@ -22,38 +22,42 @@ use crate::model::Model;
 use features::Features;
 use graph::Graph;
 
-/// The most bytes that a message of protocol buffers may have.
+/// The maximum size of a protocol buffers message.
 const MOST_BYTES: usize = i32::MAX as usize;
 
 impl ModelFile {
-    /// The model as the bytes of an ONNX file: everything from the columns of a table to the name of a class, for any
-    /// runtime that knows operator set 17 (and `ai.onnx.ml` 3, if there is text).
+    /// Exports the model as an ONNX file that maps the columns of a table to the name of a class.
+    /// It runs in any runtime with operator set 17 (and `ai.onnx.ml` 3 for text).
     ///
-    /// It has an input for each column, by the column's name, with any number of rows:
+    /// Each column is an input under its own name, with any number of rows:
     ///
     /// | column | input | |
     /// |---|---|---|
     /// | numbers | `double[rows, 1]` | NaN is missing |
     /// | lists of numbers | `float[rows, width]` | an image channel by channel, line by line |
-    /// | text | `string[rows, 1]` | the empty text is missing; one that was not seen in training is any other |
+    /// | text | `string[rows, 1]` | the empty text is missing; a text not seen in training is
+    /// handled as *any other value* |
     ///
-    /// and three outputs, in this order; if a column has the name of one, that one has a number behind its own:
+    /// The outputs, in this order; if a column has the same name, the output gets a number as
+    /// suffix:
     ///
     /// | output | |
     /// |---|---|
-    /// | `label` | `string[rows]`: the name of the class that the scores speak for |
-    /// | `probabilities` | `float[rows, classes]`: of all classes, also if they are two |
+    /// | `label` | `string[rows]`: the name of the predicted class |
+    /// | `probabilities` | `float[rows, classes]`: of all classes, also if there are two |
     /// | `scores` | `float[rows, 1]` for two classes (of the second), else `float[rows, classes]` |
     ///
-    /// Its metadata say what the model is, and `classes` in JSON: the names in the order of the columns of `probabilities`,
-    /// which is that of [`Classes`](crate::classes::Classes) and of Python's `predict_proba`. Probabilities are ours but for rounding. Numbers that are
-    /// infinite are refused by [`Encoder::encode`](crate::table::Encoder::encode), and not by an ONNX graph, which makes
-    /// of them what it can.
+    /// The metadata describe the model. `classes` holds JSON: the names in the order of the columns
+    /// of `probabilities`, which is that of [`Classes`](crate::classes::Classes) and of Python's
+    /// `predict_proba`. Probabilities match the library's up to rounding. An ONNX graph does not
+    /// reject infinite numbers, as [`Encoder::encode`](crate::table::Encoder::encode) does.
     ///
     /// # Errors
     ///
-    /// [`Error::OnnxHash`] for a column that is hashed: no operator of ONNX hashes. A larger vocabulary
-    /// ([`EncoderOptions::max_vocabulary`](crate::table::EncoderOptions::max_vocabulary)) keeps the values of such a column.
+    /// [`Error::OnnxHash`] for a hashed column: ONNX has no operator for the hash. Use a larger
+    /// vocabulary
+    /// ([`EncoderOptions::max_vocabulary`](crate::table::EncoderOptions::max_vocabulary)) to keep
+    /// the values of such a column.
     ///
     /// ```
     /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};

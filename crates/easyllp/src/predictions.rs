@@ -1,4 +1,4 @@
-//! EVALUATE: what a model says of each row, as evaluation reads it.
+//! EVALUATE: scores and predictions of each row, as evaluation reads them.
 
 use crate::bags::Bags;
 use crate::classes::n_classes;
@@ -14,7 +14,8 @@ pub struct Predictions<'s> {
 }
 
 impl<'s> Predictions<'s> {
-    /// Finite scores, a line a row; one column for two classes, else one a class.
+    /// Creates predictions from finite scores, a line per row: one column for two classes, else one
+    /// per class.
     pub fn new(scores: ArrayView2<'s, f32>, link: Link) -> Result<Self> {
         if scores.nrows() == 0 {
             return Err(Error::NoRows);
@@ -28,22 +29,23 @@ impl<'s> Predictions<'s> {
         Ok(Self { scores, link })
     }
 
-    /// How many rows are scored.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.scores.nrows()
     }
 
-    /// How many classes are told apart.
+    /// The number of classes.
     pub fn n_classes(&self) -> usize {
         n_classes(self.scores.ncols())
     }
 
-    /// What a score says.
+    /// What the scores mean.
     pub fn link(&self) -> Link {
         self.link
     }
 
-    /// What is said of class 1 of a row, of a task of two classes: its probability, or its margin if there is none.
+    /// The prediction for class 1 of a row, for two classes: its probability, or its margin if
+    /// there is none.
     ///
     /// # Panics
     ///
@@ -57,24 +59,24 @@ impl<'s> Predictions<'s> {
         }
     }
 
-    /// Refuses bags of another table or another task.
+    /// Checks that the bags are of the same table and task.
     pub(crate) fn check(&self, bags: &Bags) -> Result<()> {
         check_length("scored rows", bags.n_rows(), self.n_rows())?;
         check_length("scored classes", bags.n_classes(), self.n_classes())
     }
 
-    /// Refuses scores that give no probabilities.
+    /// Checks that the scores give probabilities.
     pub(crate) fn check_probabilities(&self) -> Result<()> {
         if self.link == Link::Margin { Err(Error::NoProbabilities) } else { Ok(()) }
     }
 
-    /// A reader of a few rows at a time, with space of its own.
+    /// A reader of a few rows at a time, with its own buffers.
     pub(crate) fn reader(&self) -> Reader<'s> {
         Reader { predictions: *self, scores: Vec::new() }
     }
 }
 
-/// Reads what is said of a few rows at a time: their scores are fetched together, which hides how far apart they lie.
+/// Reads the predictions of a few rows at a time: prefetching their scores hides memory latency.
 pub(crate) struct Reader<'s> {
     predictions: Predictions<'s>,
     scores: Vec<f64>,
@@ -84,7 +86,7 @@ impl Reader<'_> {
     /// Rows that are worth fetching together.
     pub(crate) const AT_ONCE: usize = 64;
 
-    /// Fetches the scores of these rows; the methods below know them by their place here.
+    /// Fetches the scores of these rows; the methods below use their index here.
     pub(crate) fn load(&mut self, rows: impl Iterator<Item = usize>) {
         self.scores.clear();
         let scores = &self.predictions.scores;
@@ -105,7 +107,7 @@ impl Reader<'_> {
         self.at(place).1[0]
     }
 
-    /// One for the class that the scores speak for, zero for the others.
+    /// One for the predicted class, zero for the others.
     pub(crate) fn decision(&self, place: usize, out: &mut [f64]) {
         let (link, scores) = self.at(place);
         out.fill(0.0);

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 #[serde(try_from = "Shares")]
 pub struct LabelPrior(Vec<f64>);
 
-/// What a prior is read from.
+/// How a prior is given in settings.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Shares {
@@ -32,10 +32,10 @@ enum Shares {
 }
 
 impl LabelPrior {
-    /// The rounding that a prior's sum may show.
+    /// The rounding error allowed in a prior's sum.
     const SLACK: f64 = 1e-6;
 
-    /// A prior known from elsewhere: at least two probabilities that sum to 1.
+    /// A known prior: at least two probabilities that sum to 1.
     pub fn known(classes: Vec<f64>) -> Result<Self> {
         check_classes(classes.len())?;
         if let Some(class) = classes.iter().position(|p| !(0.0..=1.0).contains(p)) {
@@ -48,7 +48,7 @@ impl LabelPrior {
         Ok(Self::normalised(classes))
     }
 
-    /// Divides by the sum, unless it is 1 up to rounding: then a prior that is stored is read back to the last bit.
+    /// Normalises, unless the sum is 1 up to rounding: a stored prior is read back bit for bit.
     fn normalised(classes: Vec<f64>) -> Self {
         let sum: f64 = classes.iter().sum();
         let rounding = classes.len() as f64 * f64::EPSILON;
@@ -66,8 +66,8 @@ impl LabelPrior {
 
     /// Estimates the prior by pooling the class counts of all bags.
     ///
-    /// Large bags weigh more than small ones, since they hold more rows. Noise may carry a pooled share out of
-    /// [0, 1]: then the nearest point of the simplex is taken.
+    /// Large bags have more weight, since they hold more rows. With noise a pooled share may leave
+    /// [0, 1]; the result is the nearest point of the simplex.
     pub fn pooled(bags: &Bags) -> Self {
         Self::normalised(onto_simplex(bags.pooled_proportions()))
     }

@@ -1,20 +1,22 @@
-//! How far two ways to add up the same numbers may differ. For tests, of this crate and of `tests/`.
+//! The rounding error of sums, for tests of this crate and of `tests/`.
 //!
-//! In whatever order n terms tᵢ are added up, each takes part in at most n − 1 additions, and was rounded once more if it is a
-//! product. Each rounding moves it by at most a share u = ε/2 of its size, so that, to first order in u, the result is off
-//! by at most n·u·Σ|tᵢ| (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2). Two ways to add
-//! differ by at most twice that:
+//! In any order of n terms tᵢ, each term takes part in at most n − 1 additions, and is rounded once
+//! more if it is a product. Each rounding changes it by at most a share u = ε/2, so to first order
+//! the result is off by at most n·u·Σ|tᵢ| (Higham, *Accuracy and Stability of Numerical
+//! Algorithms*, 2nd ed., section 4.2). Two results differ by at most twice that:
 //!
 //! ```text
 //! |one − other| ≤ n ε Σ|tᵢ|
 //! ```
 //!
-//! The bound follows the size of the terms, never the sum itself: where terms cancel, the sum says nothing about its rounding.
-//! A term left out moves the sum by an n-th of Σ|tᵢ|, far more than the bound.
+//! The bound depends on the size of the terms, not on the sum: if terms cancel, the sum says
+//! nothing about its rounding error. A missing term changes the sum by about an n-th of Σ|tᵢ|, far
+//! more than the bound.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-/// A sum, with what its rounding follows: the number of its terms, and the sum of their absolute values.
+/// A sum with the quantities of its rounding bound: the number of its terms, and the sum of their
+/// absolute values.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sum {
     pub(crate) value: f64,
@@ -22,7 +24,7 @@ pub(crate) struct Sum {
     n_terms: u32,
 }
 
-/// A type of numbers that sums are computed in.
+/// A floating-point type of sums.
 pub(crate) trait Number: Into<f64> {
     const EPSILON: f64;
 }
@@ -52,12 +54,14 @@ impl Sum {
         self.size / f64::from(self.n_terms.max(1))
     }
 
-    /// Whether `got` is this sum but for rounding, if it was computed in numbers of its type from exact terms.
+    /// Whether `got` equals this sum up to rounding, if it was computed in this type from exact
+    /// terms.
     pub(crate) fn equals<T: Number>(&self, got: T) -> bool {
         self.equals_within(f64::from(self.n_terms) * T::EPSILON, got)
     }
 
-    /// Whether `got` is this sum but for so large a share of Σ|tᵢ|: for terms that have an error themselves.
+    /// Whether `got` equals this sum up to this share of Σ|tᵢ|, for terms that have an error
+    /// themselves.
     pub(crate) fn equals_within<T: Number>(&self, share: f64, got: T) -> bool {
         (got.into() - self.value).abs() <= share * self.size
     }

@@ -1,6 +1,7 @@
 //! Features of rows, dense, categorical or sparse, in the caller's order.
 //!
-//! Nothing here knows of bags or labels, and nothing downstream copies rows to bag them: bags hold row indices.
+//! Rows do not depend on bags or labels. Bags hold row indices, so rows are never copied to group
+//! them.
 
 mod csr;
 
@@ -14,16 +15,17 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Rows that one thread checks at least, so that small tables stay on one.
+/// Minimum number of rows per thread when rows are checked.
 const CHECKED_AT_ONCE: usize = 4096;
 
-/// Dense features are worth a copy without their zeros if no more than this share of them are others.
+/// Dense features get a sparse copy if at most this share of them is not zero.
 const FEW: f64 = 0.3;
 
-/// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no column; or a [sparse](Csr) matrix.
+/// Features of N rows: a dense `f32` matrix and categorical ids, either of which may have no
+/// columns; or a [sparse](Csr) matrix.
 ///
-/// All are borrowed where the caller has them as arrays, owned otherwise. Dense features are finite, and the id in
-/// field `f` is below `cardinalities()[f]`: that is checked at construction, and trusted from there on.
+/// Arrays of the caller are borrowed where possible. Dense features must be finite, and ids in
+/// field `f` must be below `cardinalities()[f]`; both are checked at construction.
 ///
 /// ```
 /// use easyllp::Rows;
@@ -49,7 +51,8 @@ enum Numbers<'a> {
     Sparse(Csr<'a>),
 }
 
-/// Rows whose numeric features are dense, borrowed from [`Rows`] that are not sparse: what most models and methods ask for.
+/// Rows with dense numeric features, borrowed from [`Rows`] that are not sparse. Most models and
+/// methods require them.
 ///
 /// ```
 /// use easyllp::{Rows, rows::Csr};
@@ -66,16 +69,16 @@ pub struct DenseRows<'r> {
     nonzeros: Option<&'r OnceLock<Option<NonZeros>>>,
 }
 
-/// The features of a few rows, side by side, as a model sees them.
+/// The features of a few rows, contiguous, as a model reads them.
 #[derive(Debug, Clone, Copy)]
 pub struct RowBatch<'b> {
-    /// One line a row, one column a dense feature.
+    /// One line per row, one column per dense feature.
     pub dense: ArrayView2<'b, f32>,
-    /// One line a row, one column a categorical field.
+    /// One line per row, one column per categorical field.
     pub categories: ArrayView2<'b, u32>,
 }
 
-/// Space into which rows are gathered, used again from batch to batch.
+/// A buffer for gathered rows, reused from batch to batch.
 #[derive(Debug, Clone, Default)]
 pub struct RowBuffer {
     dense: Array2<f32>,
@@ -83,14 +86,15 @@ pub struct RowBuffer {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows with dense features only: N × D.
+    /// Creates rows with dense features only: N × D.
     pub fn dense(dense: impl Into<CowArray<'a, f32, Ix2>>) -> Result<Self> {
         let dense = dense.into();
         let categories = CowArray::from(Array2::zeros((dense.nrows(), 0)));
         Self::new(dense, categories, Vec::new())
     }
 
-    /// Rows with dense features (N × D) and categories (N × F); field `f` has ids below `cardinalities[f]`.
+    /// Creates rows with dense features (N × D) and categories (N × F); field `f` has ids below
+    /// `cardinalities[f]`.
     pub fn new(
         dense: impl Into<CowArray<'a, f32, Ix2>>,
         categories: impl Into<CowArray<'a, u32, Ix2>>,
@@ -127,14 +131,14 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Rows whose maker has seen to what [`new`](Self::new) checks.
+    /// Creates rows without the checks of [`new`](Self::new), which the caller guarantees.
     pub(crate) fn checked(dense: Array2<f32>, categories: Array2<u32>, cardinalities: Vec<u32>) -> Self {
         debug_assert!(Rows::new(dense.view(), categories.view(), cardinalities.clone()).is_ok());
         Rows::of(Numbers::Dense(dense.into()), categories.into(), cardinalities)
     }
 
-    /// Rows with the numbers of a sparse matrix, and without categories. Linear models are trained on them by L-BFGS, in time that
-    /// goes with the numbers stored.
+    /// Creates rows from a sparse matrix, without categories. Linear models are trained on them
+    /// with L-BFGS, in time proportional to the stored values.
     pub fn sparse(matrix: Csr<'a>) -> Self {
         let categories = Array2::zeros((matrix.n_rows(), 0)).into();
         Self::of(Numbers::Sparse(matrix), categories, Vec::new())
@@ -144,12 +148,12 @@ impl<'a> Rows<'a> {
         Self { numbers, categories, cardinalities, nonzeros: OnceLock::new() }
     }
 
-    /// How many rows there are: N, at least 1.
+    /// The number of rows, N; at least 1.
     pub fn n_rows(&self) -> usize {
         self.categories.nrows()
     }
 
-    /// How many numeric features a row has: the columns of the dense matrix, or of the sparse one.
+    /// The number of numeric features: the columns of the dense or sparse matrix.
     pub fn n_dense(&self) -> usize {
         match &self.numbers {
             Numbers::Dense(dense) => dense.ncols(),
@@ -157,18 +161,19 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// How many categorical fields a row has.
+    /// The number of categorical fields.
     pub fn n_fields(&self) -> usize {
         self.categories.ncols()
     }
 
-    /// One above the largest id that each categorical field may hold.
+    /// The number of categories of each field: ids are below it.
     pub fn cardinalities(&self) -> &[u32] {
         &self.cardinalities
     }
 
-    /// A hash of each row's features, the same on every machine: of the numeric ones that are not zero, with their columns,
-    /// and of all categories. Sparse rows have the hashes of their dense form.
+    /// A hash of each row's features, the same on every machine. It covers the numeric features
+    /// that are not zero, with their columns, and all categories. Sparse rows have the hashes of
+    /// their dense form.
     pub fn hashes(&self) -> Vec<u64> {
         let rows = (0..self.n_rows()).into_par_iter().with_min_len(CHECKED_AT_ONCE);
         rows.map_init(
@@ -196,12 +201,12 @@ impl<'a> Rows<'a> {
         self.categories.view()
     }
 
-    /// The rows, if they are not sparse; else an error that says what does not support them.
+    /// The rows as dense rows; if they are sparse, an error that names what does not support them.
     pub fn dense_only(&self, what: &'static str) -> Result<DenseRows<'_>> {
         self.as_dense().ok_or(Error::SparseRows { what })
     }
 
-    /// The rows, if they are not sparse.
+    /// The rows as dense rows, if they are not sparse.
     pub fn as_dense(&self) -> Option<DenseRows<'_>> {
         match &self.numbers {
             Numbers::Dense(dense) => {
@@ -212,7 +217,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The matrix of rows that are sparse.
+    /// The matrix of sparse rows.
     pub fn as_sparse(&self) -> Option<&Csr<'a>> {
         match &self.numbers {
             Numbers::Dense(_) => None,
@@ -220,7 +225,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// All but the sparse matrix: rows without numeric features, if they are sparse.
+    /// Everything but the sparse matrix: sparse rows become rows without numeric features.
     pub(crate) fn dense_part(&self) -> DenseRows<'_> {
         self.as_dense().unwrap_or_else(|| DenseRows {
             dense: ArrayView2::from_shape((self.n_rows(), 0), &[]).expect("no numbers"),
@@ -229,7 +234,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// A copy of the named rows, of which there is at least one, in that order.
+    /// A copy of the selected rows, at least one, in that order.
     pub fn select(&self, rows: &[u32]) -> Rows<'static> {
         let mut buffer = self.dense_part().buffer(rows.len());
         self.dense_part().gather(rows, &mut buffer);
@@ -243,22 +248,22 @@ impl<'a> Rows<'a> {
 }
 
 impl<'r> DenseRows<'r> {
-    /// How many rows there are: N, at least 1.
+    /// The number of rows, N; at least 1.
     pub fn n_rows(self) -> usize {
         self.categories.nrows()
     }
 
-    /// How many dense features a row has.
+    /// The number of dense features.
     pub fn n_dense(self) -> usize {
         self.dense.ncols()
     }
 
-    /// All rows, without a copy.
+    /// All rows, without copying.
     pub fn all(self) -> RowBatch<'r> {
         RowBatch { dense: self.dense, categories: self.categories }
     }
 
-    /// Consecutive rows, without a copy.
+    /// Consecutive rows, without copying.
     pub fn batch(self, range: Range<usize>) -> RowBatch<'r> {
         RowBatch {
             dense: self.dense.slice_move(s![range.clone(), ..]),
@@ -266,7 +271,7 @@ impl<'r> DenseRows<'r> {
         }
     }
 
-    /// Copies the named rows, in that order, to the front of the buffer.
+    /// Copies the selected rows, in that order, to the front of the buffer.
     pub fn gather<'b>(self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b> {
         if self.dense.ncols() > 0 {
             gather_lines(&self.dense, rows, buffer.dense.view_mut());
@@ -277,7 +282,7 @@ impl<'r> DenseRows<'r> {
         buffer.batch(rows.len())
     }
 
-    /// The named rows, in that order and line after line; a copy of them in the buffer, unless they lie so already.
+    /// The selected rows, in that order, contiguous; copied to the buffer only if needed.
     pub(crate) fn at<'b>(self, rows: &[u32], buffer: &'b mut RowBuffer) -> RowBatch<'b>
     where
         'r: 'b,
@@ -292,17 +297,17 @@ impl<'r> DenseRows<'r> {
         }
     }
 
-    /// Copies the dense features of the named rows, in that order.
+    /// Copies the dense features of the selected rows, in that order.
     pub(crate) fn gather_dense(self, rows: &[u32], to: ArrayViewMut2<f32>) {
         gather_lines(&self.dense, rows, to);
     }
 
-    /// The dense features that are not zero, if they are few: a copy, made when it is first asked for.
+    /// A sparse copy of the dense features, if few are not zero; made on first use.
     pub(crate) fn nonzeros(self) -> Option<&'r NonZeros> {
         self.nonzeros?.get_or_init(|| NonZeros::at_most(FEW, self.dense)).as_ref()
     }
 
-    /// Space for batches of up to this many rows.
+    /// Allocates a buffer for batches of up to this many rows.
     pub fn buffer(self, n_rows: usize) -> RowBuffer {
         RowBuffer {
             dense: Array2::zeros((n_rows, self.dense.ncols())),
@@ -312,7 +317,7 @@ impl<'r> DenseRows<'r> {
 }
 
 impl RowBuffer {
-    /// Whether there is no space in it yet.
+    /// Whether the buffer is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.dense.nrows() == 0
     }
@@ -327,13 +332,13 @@ impl RowBuffer {
 }
 
 impl RowBatch<'_> {
-    /// How many rows the batch has.
+    /// The number of rows of the batch.
     pub fn n_rows(&self) -> usize {
         self.dense.nrows()
     }
 }
 
-/// The number of rows as the type of row indices, whose last value stays free to mean "none".
+/// The number of rows as the type of row indices; the largest value is reserved for "none".
 pub(crate) fn row_count(n_rows: usize) -> Result<u32> {
     match u32::try_from(n_rows) {
         Ok(0) => Err(Error::NoRows),
@@ -343,7 +348,7 @@ pub(crate) fn row_count(n_rows: usize) -> Result<u32> {
 }
 
 fn gather_lines<T: Copy>(from: &ArrayView2<T>, rows: &[u32], mut to: ArrayViewMut2<T>) {
-    /// What is asked for ahead of the next line; the memory guesses the rest by itself.
+    /// The values to prefetch of the next line; the hardware prefetches the rest.
     const AHEAD: usize = 256;
     for (place, (&row, mut line)) in rows.iter().zip(to.rows_mut()).enumerate() {
         if let Some(next) = rows.get(place + 1).and_then(|&next| from.row(next as usize).to_slice()) {

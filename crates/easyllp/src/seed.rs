@@ -1,4 +1,4 @@
-//! One seed a run, one random stream a stage: what one stage draws never shifts what another draws.
+//! Random numbers: one seed per run, one stream per stage, so that stages do not affect each other.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

@@ -1,52 +1,52 @@
-//! Which bags a model was trained on, as far as a model file of bounded size can tell.
+//! Recognise training bags, with a sketch of bounded size in the model file.
 //!
-//! Estimates on training bags flatter: a model that can remember has fitted exactly their counts. So a model file keeps
-//! hashes of its training bags, and whoever evaluates it asks whether the bags at hand are among them.
+//! Metrics on training bags are too good: a flexible model fits exactly their counts. A model file
+//! therefore keeps hashes of its training bags, and evaluation checks its bags against them.
 //!
-//! The hash of a bag is that of its rows' features, whatever their order; of all hashes the smallest are kept (a bottom-k
-//! sketch). Of the bags to be evaluated, those whose hash is in the reach of the sketch are a random sample, and the share of
-//! them that is found in the sketch estimates the share of training bags.
+//! The hash of a bag covers its rows' features in any order; only the smallest hashes are kept (a
+//! bottom-k sketch). Evaluation bags with a hash in the sketch's range are a random sample, and the
+//! share of them in the sketch estimates the share of training bags.
 //!
-//! Bags can be equal by chance, where rows have few different values. Two bounds on the probability that a new bag is
-//! equal to one of the n training bags are known, and the smaller one counts:
+//! If rows have few distinct values, bags can be equal by chance. The probability that a new bag
+//! equals one of the n training bags is bounded in two ways, and the smaller bound is used:
 //!
-//! - A new row is equal to one of the training rows with a probability d of about the share of training rows that are not the
-//!   only ones of their kind (Good and Turing), and so are all of k different rows with about d^k.
-//! - If e of the n(n − 1)/2 pairs of training bags are equal, so is a new bag to about 2e/(n − 1) of them; (√e + 2)² counts in
-//!   the place of e, which is four standard deviations more, and not none where none is seen.
+//! - A new row equals a training row with a probability d of about the share of training rows that
+//!   are not unique (Good–Turing), so all of k different rows do with about d^k.
+//! - If e of the n(n − 1)/2 pairs of training bags are equal, a new bag equals about 2e/(n − 1) of
+//!   them. To allow for chance, (√e + 2)² replaces e.
 
 use crate::bags::Bags;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The most hashes that are kept.
+/// The maximum number of hashes.
 const KEPT: usize = 512;
 
 /// Digits of a hash.
 const DIGITS: usize = 16;
 
-/// A sketch of the bags that a model was trained on; the default knows of none.
+/// A sketch of the bags that a model was trained on; the default is empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrainingBags {
     sketch: Sketch,
-    /// The share of training rows that were not the only ones of their kind.
+    /// The share of training rows that are not unique.
     repeated_rows: f64,
-    /// The probability that a new bag is equal to a training bag, as pairs of training bags tell.
+    /// The probability that a new bag equals a training bag, estimated from pairs of training bags.
     equal_bags: f64,
 }
 
-/// How many of the bags at hand are training bags.
+/// The share of evaluation bags that are training bags.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overlap {
-    /// About how many of the bags at hand, or of their rows, the model was trained on, from 0 to 1.
+    /// The approximate share of bags, or of their rows, that the model was trained on, from 0 to 1.
     pub share: f64,
-    /// Whether it is rows: single rows were training bags, as where row labels are known.
+    /// Whether the share is of rows: the model was trained on row labels.
     pub is_of_rows: bool,
 }
 
 impl Overlap {
-    /// How many bags it is, in words.
+    /// The share, as text.
     pub fn words(self) -> String {
         let what = if self.is_of_rows { "rows" } else { "bags" };
         match self.share {
@@ -58,7 +58,7 @@ impl Overlap {
 }
 
 impl TrainingBags {
-    /// The sketch of bags whose rows have these hashes, by their places in the table; see [`Rows::hashes`].
+    /// Creates the sketch of bags, given the hashes of all rows of the table; see [`Rows::hashes`].
     ///
     /// [`Rows::hashes`]: crate::Rows::hashes
     pub fn new(row_hashes: &[u64], bags: &Bags) -> Self {
@@ -76,7 +76,8 @@ impl TrainingBags {
         Self { sketch: Sketch(hashes), repeated_rows, equal_bags }
     }
 
-    /// Whether there are training bags among these, more than chance explains; or among their rows, each taken for a bag.
+    /// Checks for training bags among these bags, more than by chance; or for training rows, if the
+    /// model was trained on row labels.
     ///
     /// ```
     /// use easyllp::{Bags, Noise, Partition, Rows, training_bags::TrainingBags};
@@ -100,7 +101,7 @@ impl TrainingBags {
         share.or_else(of_rows).map(|share| Overlap { share, is_of_rows })
     }
 
-    /// The share of the bags with these hashes that are training bags, if it is more than chance explains.
+    /// The share of these hashes that are training bags, if it is more than by chance.
     fn share_of(&self, hashes: impl Iterator<Item = BagHash>) -> Option<f64> {
         let (mut n_in_reach, mut n_found, mut by_chance) = (0_u32, 0_u32, 0.0);
         for BagHash { hash, n_different } in hashes {
@@ -116,7 +117,7 @@ impl TrainingBags {
         is_overlap.then(|| f64::from(n_found) / f64::from(n_in_reach))
     }
 
-    /// What is wrong with it, if training did not make it.
+    /// What is invalid about a sketch read from a file.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
         if [self.repeated_rows, self.equal_bags].iter().any(|share| !(0.0..=1.0).contains(share)) {
             return Some("shares of repeated training rows and bags must be from 0 to 1");
@@ -127,7 +128,7 @@ impl TrainingBags {
 
 struct BagHash {
     hash: u64,
-    /// How many of its rows differ from all others in it.
+    /// The number of its rows that are unique.
     n_different: usize,
 }
 
@@ -144,19 +145,19 @@ fn bag_hashes<'b>(row_hashes: &'b [u64], bags: &'b Bags) -> impl Iterator<Item =
     })
 }
 
-/// The hashes of all rows in bags, as those of bags of one.
+/// The hashes of all rows in bags, as bags of one row.
 fn single_hashes<'b>(row_hashes: &'b [u64], bags: &'b Bags) -> impl Iterator<Item = BagHash> + 'b {
     let rows = bags.rows().into_iter().map(|row| row_hashes[row as usize]);
     rows.map(|row| BagHash { hash: xxh3_64(&row.to_le_bytes()), n_different: 1 })
 }
 
-/// The smallest of many hashes, sorted. In a file they are one text of hexadecimal digits.
+/// The smallest hashes, sorted. In a file they are one text of hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 struct Sketch(Vec<u64>);
 
 impl Sketch {
-    /// Whether a hash would have been kept, had it been there.
+    /// Whether this hash would have been kept.
     fn reaches(&self, hash: u64) -> bool {
         self.0.len() < KEPT || self.0.last().is_some_and(|&last| hash <= last)
     }

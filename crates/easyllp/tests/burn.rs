@@ -283,7 +283,7 @@ fn a_module_is_handed_out_as_it_was_learnt() {
     assert_eq!(numbers(weights(&model, |module| &module.frozen)), [1.0; 25]);
     model.parameters_mut().blocks_mut()[3].set(Array2::zeros((5, 5)).view()).unwrap();
     assert_eq!(numbers(weights(&model, |module| &module.steps[0])), [0.0; 25]);
-    // What it scores is what the model says.
+    // The module gives the same scores as the model.
     let dense = TensorData::new(features(40, 2).into_raw_vec_and_offset().0, [40, 2]);
     let ids = TensorData::new(
         rows.as_dense().unwrap().batch(0..40).categories.iter().map(|&id| i64::from(id)).collect(),

@@ -1,4 +1,4 @@
-//! `easyllp bag`: rows with labels into rows without, and reports of their bags.
+//! `easyllp bag`: group labelled rows into bags, and write rows and reports.
 
 use crate::config::ConfigFile;
 use crate::data::DataConfig;
@@ -16,14 +16,14 @@ use easyllp::{Bags, Noise, Partition, bagging, classes::Classes};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The column of bag numbers.
+/// The column with bag numbers.
 const BAG: &str = "bag";
-/// The column of the file of labels.
+/// The label column in the file of labels.
 const LABEL: &str = "label";
 
 /// Make bags of labelled rows: rows without labels, and reports of counts.
 ///
-/// Writes DIR/rows without the label, DIR/reports and, for checking, DIR/labels. Reports have one line a bag: its key, `size`, and the
+/// Writes DIR/rows without the label, DIR/reports and, for checking, DIR/labels. Reports have one line per bag: its key, `size`, and the
 /// count of the positive class, or of each class, in a column with its name. With --size the key is a new column `bag`, with --by it is
 /// the columns themselves: name them with --key when you train. Columns keep their types; from CSV to CSV every field keeps its text.
 #[derive(Debug, Args)]
@@ -44,15 +44,15 @@ pub(crate) struct BagArgs {
     #[arg(long, value_name = "COLUMN", required_unless_present = "config")]
     label: Option<String>,
 
-    /// Values of the label that are positive. Not needed if labels are 0 and 1, or if every value is a class
+    /// Positive values of the label. Not needed if labels are 0 and 1, or if every value is a class
     #[arg(long, value_name = "VALUE", value_delimiter = ',')]
     positive: Vec<String>,
 
-    /// Make random bags of K rows, or of a number drawn from a range such as 8-128
+    /// Make random bags of K rows, or of sizes drawn from a range such as 8-128
     #[arg(long, value_name = "K", conflicts_with = "by", required_unless_present = "by", value_parser = parse_sizes)]
     size: Option<bagging::Sizes>,
 
-    /// Make bags of the rows that agree in these columns, which become the keys of the reports
+    /// Group rows by these columns, which become the keys of the reports
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     by: Vec<String>,
 
@@ -163,7 +163,7 @@ pub(crate) fn run(args: &BagArgs) -> Result<()> {
     Ok(())
 }
 
-/// The bags' rows, and the key columns of the reports.
+/// The rows of the bags, and the key columns of the reports.
 fn keyed(
     args: &BagArgs,
     source: &Source,
@@ -182,7 +182,7 @@ fn keyed(
     Ok((partition, fields.into_iter().zip(keys).collect()))
 }
 
-/// Rows without their label, whose values go to a file of their own.
+/// Rows without their label, which is written to a file of its own.
 fn write_rows(
     args: &BagArgs,
     source: &Source,
@@ -264,7 +264,7 @@ fn bag_of_row(bags: &Bags) -> Vec<i64> {
     of_row
 }
 
-/// One line a bag: its key, its size and its counts.
+/// A report per bag: key, size and counts.
 fn reports(keys: Vec<(Field, ArrayRef)>, bags: &Bags, classes: &Classes) -> Result<RecordBatch> {
     let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = keys.into_iter().unzip();
     let mut add = |what: &str, name: &str, column: ArrayRef| {

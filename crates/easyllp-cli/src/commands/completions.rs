@@ -1,4 +1,4 @@
-//! `easyllp completions`: completions for shells, and manual pages.
+//! `easyllp completions`: shell completions and manual pages.
 
 use crate::output::print;
 use anyhow::{Context, Result};

@@ -1,4 +1,4 @@
-//! `easyllp datasets`: which data sets there are; bringing them here, and those that come with the program as files.
+//! `easyllp datasets`: list, download and export data sets.
 
 use crate::output::{misuse, print, print_json};
 use crate::progress::Download;
@@ -66,7 +66,7 @@ enum DatasetsCommand {
 enum Name {
     Adult,
     Optdigits,
-    /// With the chance of a click in the column `probability`
+    /// Adds the click probability as the column `probability`.
     SyntheticCtr,
 }
 
@@ -109,10 +109,10 @@ pub(crate) fn run(args: &DatasetsArgs) -> Result<()> {
     }
 }
 
-/// The data sets that are neither embedded nor made up.
+/// The data sets that are neither embedded nor synthetic.
 const DOWNLOADED: [DatasetName; 2] = [DatasetName::Mnist, DatasetName::Cifar10];
 
-/// The names that `get` takes. Criteo's is no mistake of spelling: who asks for it is told why it cannot be had.
+/// The names that `get` accepts. Criteo's is accepted to explain why it cannot be downloaded.
 fn names_to_get() -> PossibleValuesParser {
     let downloaded = DOWNLOADED.map(|name| PossibleValue::new(name.as_str()));
     let criteo = PossibleValue::new(DatasetName::Criteo.as_str()).hide(true);
@@ -168,7 +168,7 @@ fn get(name: &str, folder: &Path, from: Option<&str>) -> Result<()> {
     print(&format!("{}\n", folder?.display()))
 }
 
-/// The parts of an embedded data set: to train on, and to test on.
+/// The parts of an embedded data set: training and test rows.
 fn of_embedded(data: &Dataset, label: &str) -> Result<[RecordBatch; 2]> {
     Ok([batch(data, &data.train, label)?, batch(data, &data.test, label)?])
 }

@@ -1,4 +1,4 @@
-//! `easyllp demo`: the whole flow on embedded data, with the truth beside what bags alone can tell.
+//! `easyllp demo`: the whole flow on embedded data, with true metrics next to estimates from bags.
 
 mod report;
 
@@ -22,9 +22,9 @@ use report::{Course, Figure, ModelReport, PartSize, Report, TrainedOn};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 
-/// Train on embedded data: with row labels, the naive way, and with EasyLLP.
+/// Train on embedded data: with row labels, with the naive baseline, and with EasyLLP.
 ///
-/// Deals the rows of a public data set into bags that report counts only, and trains a linear model three ways. Prints metrics on the
+/// Groups the rows of a public data set into bags with counts, and trains a linear model by three methods. Prints metrics on the
 /// test rows: the true ones, and estimates from test bags alone.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -48,7 +48,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Threads. The result does not depend on their number. [default: one a core]
+    /// Threads. The result does not depend on their number. [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 

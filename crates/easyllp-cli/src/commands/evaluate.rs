@@ -1,4 +1,4 @@
-//! `easyllp evaluate`: how good a model is, from bags alone.
+//! `easyllp evaluate`: estimate the metrics of a model from bags.
 
 use crate::commands::predict::report_unfamiliar;
 use crate::commands::{parse_count, use_threads};
@@ -47,11 +47,11 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "COLUMN")]
     label: Option<String>,
 
-    /// Values of the label that are positive, if they are not the names of classes
+    /// Positive values of the label, if they are not the names of classes
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 
-    /// Another model file: estimate the differences between both models on the same bags
+    /// Another model file: estimate the metric differences between both models on the same bags
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     json: bool,
 
-    /// Draw the bags N times for intervals (bootstrap), from 100 to 1,000,000. [default: standard errors]
+    /// Compute intervals from N bootstrap draws of the bags, 100 to 1,000,000. [default: from standard errors]
     #[arg(long, value_name = "N", value_parser = parse_draws)]
     bootstrap: Option<usize>,
 
@@ -75,16 +75,16 @@ pub(crate) struct EvaluateArgs {
     #[arg(long)]
     force: bool,
 
-    /// Refuse rows with values that the model was not trained on: unseen, missing or out of range
+    /// Reject rows with values unlike the training rows: unseen, missing or out of range
     #[arg(long)]
     strict: bool,
 
-    /// Threads. The result does not depend on their number. [default: one a core]
+    /// Threads. The result does not depend on their number. [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 }
 
-/// From fewer bags confidence intervals may miss the truth more often than they say.
+/// With fewer bags, coverage of confidence intervals may be below their level.
 const FEWEST_BAGS: usize = 5;
 
 fn parse_draws(text: &str) -> Result<usize, String> {
@@ -98,21 +98,22 @@ impl EvaluateArgs {
     }
 }
 
-/// All that is said of a model.
+/// Everything that is reported about a model.
 #[derive(Debug, Serialize)]
 struct Evaluation {
-    /// What the classes are called, in the order of the confusion matrix; of two the second is the positive one.
+    /// The names of the classes, in the order of the confusion matrix; of two the second is the
+    /// positive one.
     classes: Vec<String>,
     /// Whether the bags look random.
     bags: Randomness,
-    /// How many bags were left out because their counts are suppressed.
+    /// The number of bags left out because their counts are suppressed.
     suppressed_bags: usize,
-    /// Whether metrics from bags are shown; null stands in their place otherwise.
+    /// Whether metrics from bags are shown; otherwise they are null.
     shown: Shown,
-    /// About what share of the bags the model was trained on; 0 if none of them is known to be.
+    /// The approximate share of the bags that the model was trained on; 0 if none is known.
     training_bags: f64,
     figures: Vec<Figure>,
-    /// The model's figures less those of the other one.
+    /// The differences of metrics between the model and the other one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     difference: Vec<Figure>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -124,7 +125,7 @@ struct Evaluation {
 }
 
 impl Evaluation {
-    /// Tables for people.
+    /// The tables of the text output.
     fn text(&self, against: Option<&Path>, with_details: bool) -> String {
         let mut parts: Vec<String> = verdict(&self.bags, self.suppressed_bags, self.shown)
             .map(|text| sentence(&text))
@@ -164,7 +165,7 @@ impl Evaluation {
         parts.join("\n\n") + "\n"
     }
 
-    /// Estimates that the tables show.
+    /// The metrics that the tables show.
     fn estimates(&self, with_details: bool) -> impl Iterator<Item = &Estimate> {
         let figures = self.figures.iter().filter_map(|figure| figure.from_bags.as_ref());
         let calibration = self.curves.iter().flat_map(|curves| &curves.calibration);
@@ -258,7 +259,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
 }
 
 impl EvaluateArgs {
-    /// The settings of the file, with those of the command line over them.
+    /// The settings of the file, overridden by the command line.
     fn settings(&self) -> Result<ConfigFile> {
         let mut file = ConfigFile::read(self.rows.config.as_deref())?;
         file.data = DataConfig::given(&self.rows, &self.reports).or(&file.data);
@@ -272,7 +273,7 @@ impl EvaluateArgs {
     }
 }
 
-/// Says which bags have labels that their reports do not count: these labels are not those of the reports.
+/// Warns about bags whose labels disagree with their counts.
 fn warn_of_other_labels(column: &str, labels: &[u32], Joined { bags, keys, .. }: &Joined, classes: &Classes) {
     if bags.has_noise() {
         return;
@@ -299,7 +300,7 @@ fn warn_of_other_labels(column: &str, labels: &[u32], Joined { bags, keys, .. }:
     ));
 }
 
-/// The model that the first is compared with; it must be of the same classes.
+/// The model to compare with; its classes must be the same.
 fn other(
     path: &Path,
     classes: &Classes,
@@ -314,16 +315,16 @@ fn other(
     Ok(Scored::new(file, data, kinds, &data.key, is_strict)?.0)
 }
 
-/// A model and its scores of the rows.
+/// A model with its scores of the rows.
 struct Scored {
     file: ModelFile,
     scores: Array2<f32>,
-    /// By which training bags are known.
+    /// The hashes that identify training bags.
     row_hashes: Vec<u64>,
 }
 
 impl Scored {
-    /// Scores the rows; the columns beside the model's own are returned.
+    /// Scores the rows; returns the columns that the model does not read.
     fn new(
         file: ModelFile,
         data: &DataConfig,
@@ -339,11 +340,11 @@ impl Scored {
         Ok((Self { row_hashes: rows.hashes(), file, scores }, beside))
     }
 
-    /// The share of the bags that the model was trained on, with a warning if there are some.
+    /// The share of the bags that the model was trained on; warns if it is not 0.
     fn warn_of_training_bags(&self, path: &Path, bags: &Bags) -> f64 {
         let Some(found) = self.file.training_bags.overlap(&self.row_hashes, bags) else { return 0.0 };
         warn(format!(
-            "{} was trained on {}: metrics from training bags flatter a model. Evaluate it on other bags",
+            "{} was trained on {}: metrics from training bags are too good. Evaluate it on other bags",
             path.display(),
             found.words()
         ));
@@ -351,7 +352,7 @@ impl Scored {
     }
 }
 
-/// The figures of one model less those of another, as far as both have them.
+/// The differences of metrics between two models, for metrics that both have.
 fn difference(
     first: &Predictions,
     other: &Scored,
@@ -391,7 +392,7 @@ fn difference(
     Ok(figures)
 }
 
-/// The page that `--report` writes.
+/// Writes the page of `--report`.
 fn page(
     found: &Evaluation,
     model: &Path,

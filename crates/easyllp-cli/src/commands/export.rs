@@ -1,4 +1,4 @@
-//! `easyllp export`: a model for other programs to run.
+//! `easyllp export`: export a model as ONNX.
 
 use crate::messages::note;
 use anyhow::Result;
@@ -31,9 +31,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     Ok(())
 }
 
-/// The inputs of the graph, those of one kind together.
+/// The inputs of the graph, grouped by type.
 fn inputs(file: &ModelFile) -> String {
-    /// So many names tell which columns are meant.
+    /// The maximum number of names in a message.
     const MOST_NAMES: usize = 6;
     let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
     for column in file.encoder.columns() {

@@ -1,4 +1,4 @@
-//! `easyllp inspect`: what rows and reports hold, before anything is trained on them.
+//! `easyllp inspect`: summarise rows and reports before training.
 
 use crate::data::Data;
 use crate::data::args::DataArgs;
@@ -24,7 +24,7 @@ pub(crate) struct InspectArgs {
     json: bool,
 }
 
-/// What was found, for machines and for people.
+/// The result, as JSON or text.
 #[derive(Debug, Serialize)]
 struct Inspection {
     rows: usize,
@@ -32,18 +32,18 @@ struct Inspection {
     sizes: Vec<SizeRange>,
     classes: Vec<ClassShare>,
     randomness: Randomness,
-    /// About so many labelled rows say as much to a linear model.
+    /// The approximate number of labelled rows with the same information for a linear model.
     equivalent_rows: f64,
-    /// Columns that differ from bag to bag by more than chance.
+    /// Columns that differ between bags by more than chance.
     uneven_columns: Vec<String>,
     columns: Vec<ColumnReport>,
     problems: Vec<String>,
-    /// A paragraph each.
+    /// Paragraphs.
     #[serde(skip)]
     diagnosis: Vec<String>,
 }
 
-/// How many bags have a size in a range.
+/// The number of bags with a size in a range.
 #[derive(Debug, Serialize)]
 struct SizeRange {
     from: usize,
@@ -136,7 +136,7 @@ impl Inspection {
     }
 }
 
-/// How a column becomes features.
+/// The encoding of a column, as text.
 fn encoding(column: &ColumnEncoder, features: &Table) -> Result<String> {
     Ok(match &column.encoding {
         ColumnEncoding::Standardise { scale, .. } if *scale <= 0.0 => {
@@ -154,7 +154,7 @@ fn encoding(column: &ColumnEncoder, features: &Table) -> Result<String> {
     })
 }
 
-/// Lines of a width that any terminal has.
+/// Wraps text for a terminal.
 fn wrapped(paragraph: &str) -> String {
     const WIDTH: usize = 110;
     let mut lines = vec![String::new()];
@@ -172,9 +172,10 @@ fn wrapped(paragraph: &str) -> String {
     lines.join("\n")
 }
 
-/// Why a numeric column is no feature. Numbers that agree to 13 digits count as one, but may differ, as large identifiers do.
+/// Why a numeric column is not used. Numbers that agree to 13 digits count as equal but may differ,
+/// such as large identifiers.
 fn ignored(column: &Column) -> String {
-    /// From here on, reading rounds whole numbers.
+    /// From here on, whole numbers are rounded when they are read.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let Column::Numeric(values) = column else { unreachable!("only numbers are standardised") };
     let mut there: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
@@ -193,9 +194,9 @@ fn ignored(column: &Column) -> String {
     format!("ignored{but}: {why}")
 }
 
-/// What is likely to go wrong with this data, a sentence each.
+/// Warnings about this data, one sentence each.
 fn problems(features: &Table, encoder: &Encoder, bags: &Bags, classes: &[String]) -> Vec<String> {
-    /// Below this an interval is too wide to choose by.
+    /// Below this number of bags an interval is too wide to choose a model by.
     const FEW_BAGS: usize = 30;
     let mut problems = Vec::new();
     let n_bags = bags.n_bags();
@@ -242,7 +243,7 @@ fn problems(features: &Table, encoder: &Encoder, bags: &Bags, classes: &[String]
     problems
 }
 
-/// Sizes by powers of two, from the smallest to the largest that there is.
+/// Sizes by powers of two, from the smallest to the largest.
 fn sizes(bags: &Bags) -> Vec<SizeRange> {
     let mut counts = vec![0; 64];
     for size in bags.sizes() {

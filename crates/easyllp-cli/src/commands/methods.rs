@@ -1,4 +1,4 @@
-//! `easyllp methods`: the methods, and the parameters of one.
+//! `easyllp methods`: list the methods, or describe one.
 
 use crate::output::{misuse, print, print_json};
 use anyhow::Result;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &MethodsArgs) -> Result<()> {
     print(&description(&method))
 }
 
-/// What is known of a method, for machines.
+/// The description of a method, for JSON.
 fn summary(method: &MethodConfig) -> Value {
     let About { name, aliases, summary, bags, classes, cost, reference } = method.about();
     json!({
@@ -53,7 +53,7 @@ fn summary(method: &MethodConfig) -> Value {
     })
 }
 
-/// The same, a line each.
+/// The description, one item per line.
 fn lines(method: &MethodConfig) -> String {
     let About { summary, bags, classes, cost, reference, .. } = method.about();
     format!(

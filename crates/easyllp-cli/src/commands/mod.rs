@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one per file.
 
 pub(crate) mod bag;
 pub(crate) mod completions;
@@ -22,10 +22,10 @@ pub(crate) fn parse_count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "a whole number of at least 1 is needed".into())
 }
 
-/// More threads than this, or than there are cores, only wait for each other.
+/// The maximum number of threads, if there are not more cores.
 const MOST_THREADS: usize = 64;
 
-/// Leaves the library this many threads, if a number was given.
+/// Limits the library's threads, if a number was given.
 pub(crate) fn use_threads(threads: Option<NonZeroUsize>) -> Result<()> {
     if let Some(threads) = threads {
         let n_cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

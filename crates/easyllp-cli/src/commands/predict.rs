@@ -1,4 +1,4 @@
-//! `easyllp predict`: rows into predictions, batch by batch.
+//! `easyllp predict`: predict rows, batch by batch.
 
 use crate::commands::{parse_count, use_threads};
 use crate::config::ConfigFile;
@@ -34,7 +34,7 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     rows: Vec<String>,
 
-    /// What separates the fields of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
+    /// Delimiter of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
     /// header]
     #[arg(long, value_name = "NAME")]
     delimiter: Option<Delimiter>,
@@ -43,11 +43,11 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     keep: Vec<String>,
 
-    /// Refuse rows with values that the model was not trained on: unseen, missing or out of range. Nothing is written
+    /// Reject rows with values unlike the training rows: unseen, missing or out of range. Nothing is written
     #[arg(long)]
     strict: bool,
 
-    /// Threads. [default: one a core]
+    /// Threads. [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
@@ -115,13 +115,13 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     Ok(writer.finish()?)
 }
 
-/// The most likely class, of equal ones the first.
+/// The most likely class; the first of equals.
 fn likeliest(probabilities: ArrayView1<f64>) -> usize {
     let better = |a: &usize, b: &usize| probabilities[*a].total_cmp(&probabilities[*b]);
     (0..probabilities.len()).rev().max_by(better).expect("at least two classes")
 }
 
-/// Refuses kept columns that are called as those of predictions.
+/// Rejects kept columns with the name of an output column.
 fn refuse_duplicates(fields: &[Field]) -> Result<()> {
     for (place, field) in fields.iter().enumerate() {
         anyhow::ensure!(
@@ -133,7 +133,7 @@ fn refuse_duplicates(fields: &[Field]) -> Result<()> {
     Ok(())
 }
 
-/// Says which values the model was not trained on, and refuses them if that is wanted.
+/// Reports values that the model was not trained on, and rejects them if requested.
 pub(crate) fn report_unfamiliar(unfamiliar: &Unfamiliar, is_strict: bool) -> Result<()> {
     for line in unfamiliar.lines() {
         warn(line);

@@ -1,4 +1,4 @@
-//! `easyllp reproduce`: the experiments of the paper, with a page to look at.
+//! `easyllp reproduce`: run the paper's experiments and write the page of results.
 
 use crate::commands::{parse_count, use_threads};
 use crate::interrupt::{self, Interrupted};
@@ -36,15 +36,15 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     quick: bool,
 
-    /// Repeat each training N times, instead of what the experiment says; variance, sgd and erm have samples instead
+    /// Number of replicas of each training run, overriding the experiment. Ignored by variance, sgd and erm
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replicas: Option<u32>,
 
-    /// Deal bags anew in every round of training; only easyllp supports it
+    /// Regroup the bags randomly in every round of training; only easyllp supports it
     #[arg(long)]
     rebag: bool,
 
-    /// Time for all experiments, such as 90s, 30m or 2h. Within one the widest bands come first. Cells that have begun run to
+    /// Time for all experiments, such as 90s, 30m or 2h. Cells of the widest bands run first. Started cells run to
     /// their end
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
@@ -61,7 +61,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 
-    /// Threads. [default: one a core]
+    /// Threads. [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
@@ -165,18 +165,18 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
 }
 
 impl Reproduced {
-    /// The same for people, in a line.
+    /// The outcome as text, in one line.
     fn line(&self) -> String {
         let Self { name, cells, done, empty } = self;
         let empty = match empty {
             0 => String::new(),
-            empty => format!(", {empty} of which found nothing: training diverged in the first epoch"),
+            empty => format!(", {empty} of which have no result: training diverged in the first round"),
         };
         format!("{name}: {done} of {cells} cells{empty}\n")
     }
 }
 
-/// The experiments that are asked for, each once, in the order in which they are known.
+/// The requested experiments, each once, in their usual order.
 fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
     let known = names(args.quick).filter_map(Experiment::named).collect::<easyllp_lab::Result<Vec<_>>>()?;
     let mut chosen: Vec<Experiment> = Vec::new();
@@ -214,7 +214,7 @@ fn chosen(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
     Ok(chosen)
 }
 
-/// What one types to have these results again.
+/// The command to make these results again.
 fn command(args: &ReproduceArgs) -> String {
     let mut command = format!("easyllp reproduce {}", args.experiments.join(" "));
     if args.quick {

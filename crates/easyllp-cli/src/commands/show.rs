@@ -1,4 +1,4 @@
-//! `easyllp show`: what is in a model file.
+//! `easyllp show`: show the content of a model file.
 
 use crate::output::{print, print_json, thousands};
 use anyhow::Result;
@@ -28,13 +28,13 @@ pub(crate) struct ShowArgs {
     json: bool,
 }
 
-/// What is in a model file, for machines.
+/// The content of a model file, for JSON.
 #[derive(Debug, Serialize)]
 struct Contents<'f> {
     model: &'f ModelSpec,
     loss: &'f str,
     method: &'f str,
-    /// The settings of the fit; None if the method is not a built-in one.
+    /// The settings of the fit; none if the method is not built in.
     config: Option<&'f FitConfig>,
     classes: &'f [String],
     prior: &'f [f64],
@@ -44,7 +44,7 @@ struct Contents<'f> {
     /// The largest weights of a linear model.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<Weight>>,
-    /// The blocks of parameters of a network.
+    /// The parameter blocks of a network.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Vec<Shape<'f>>>,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     print(&text(&file, args.top))
 }
 
-/// What is in a model file, for people.
+/// The content of a model file, as text.
 fn text(file: &ModelFile, top: usize) -> String {
     let mut text = String::new();
     let method = file.config.as_ref().map_or(file.method.clone(), |config| config.method.to_string());
@@ -141,7 +141,7 @@ fn text(file: &ModelFile, top: usize) -> String {
     text
 }
 
-/// The largest weights, the first the largest.
+/// The largest weights in absolute value, in descending order.
 fn largest_weights(file: &ModelFile, model: &LinearModel, top: usize) -> Vec<(String, f32)> {
     let mut weights = weights(file, model);
     weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -149,7 +149,7 @@ fn largest_weights(file: &ModelFile, model: &LinearModel, top: usize) -> Vec<(St
     weights
 }
 
-/// Every weight by the feature and class it belongs to.
+/// Every weight with its feature and class.
 fn weights(file: &ModelFile, model: &LinearModel) -> Vec<(String, f32)> {
     let mut names: Vec<String> = Vec::new();
     let mut weights = Vec::new();

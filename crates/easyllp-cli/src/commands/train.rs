@@ -1,4 +1,4 @@
-//! `easyllp train`: rows and reports into a model file.
+//! `easyllp train`: train a model on rows and reports.
 
 mod report;
 
@@ -41,7 +41,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["reports", "key", "count", "class"])]
     label: Option<String>,
 
-    /// Values of the label that are positive
+    /// Positive values of the label
     #[arg(long, value_name = "VALUE", value_delimiter = ',', requires = "label")]
     positive: Vec<String>,
 
@@ -49,7 +49,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "FILE", required_unless_present = "config")]
     out: Option<PathBuf>,
 
-    /// Threads. The model does not depend on their number. [default: one a core]
+    /// Threads. The model does not depend on their number. [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
 }
 
 impl TrainArgs {
-    /// The settings of the file, with those of the command line over them.
+    /// The settings of the file, overridden by the command line.
     fn settings(&self) -> Result<ConfigFile> {
         let mut file = self.data.config()?;
         self.fit.override_in(&mut file);
@@ -154,7 +154,7 @@ impl TrainArgs {
     }
 }
 
-/// The settings of the fit, if they go together.
+/// The settings of the fit, after checks.
 fn checked(file: &ConfigFile) -> Result<FitConfig> {
     let order: Option<CountOrder> = match &file.label {
         Some(_) => None,
@@ -182,7 +182,7 @@ fn refuse_one_class(bags: &Bags, classes: &Classes) -> Result<()> {
     Ok(())
 }
 
-/// The shape of images, if the model reads images.
+/// The image shape, if the model reads images.
 fn image_for(
     model: &ModelSpec,
     columns: &[(String, Column)],
@@ -197,7 +197,7 @@ fn image_for(
     }
 }
 
-/// Warns if the bags do not look random, and says whether validation metrics are shown.
+/// Warns if the bags do not look random; returns whether validation metrics are shown.
 fn warn_unless_random(data: &Data, config: &FitConfig, force: bool) -> Result<Shown> {
     if data.bags.n_bags() < 2 {
         return Ok(Shown::Yes);
@@ -212,7 +212,7 @@ fn warn_unless_random(data: &Data, config: &FitConfig, force: bool) -> Result<Sh
     Ok(shown)
 }
 
-/// What bags that are not random do to the model, to what is chosen, and to validation metrics.
+/// How bags that are not random affect the model, its choice and the validation metrics.
 fn on_bags(found: &Randomness, config: &FitConfig, shown: Shown) -> String {
     let mut text = found.to_string();
     if !found.is_rejected() {
@@ -238,7 +238,7 @@ fn on_bags(found: &Randomness, config: &FitConfig, shown: Shown) -> String {
     text
 }
 
-/// What was chosen on validation bags, for a note.
+/// What the validation bags chose, for a note.
 fn optimum(fitted: &Fitted) -> String {
     match fitted.optimizer() {
         StageOptimizer::Lbfgs(lbfgs) => format!("l2 {:.2e}; ", lbfgs.l2),

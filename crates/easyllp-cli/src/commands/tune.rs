@@ -73,11 +73,11 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
 
-    /// Threads. The result does not depend on their number. [default: one a core]
+    /// Threads. The result does not depend on their number. [default: one per core]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     threads: Option<NonZeroUsize>,
 
-    /// Choose by metrics from bags that do not look random, with a warning
+    /// Use metrics from bags that do not look random, with a warning
     #[arg(long)]
     force: bool,
 
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses bags that metrics cannot be estimated from without bias, unless `force` is set.
+/// Rejects bags for which metrics would be biased, unless `force` is set.
 fn refuse_biased(bags: &Bags, n_suppressed: usize, force: bool) -> Result<()> {
     anyhow::ensure!(
         force || n_suppressed == 0,
@@ -146,7 +146,7 @@ fn refuse_biased(bags: &Bags, n_suppressed: usize, force: bool) -> Result<()> {
 }
 
 impl TuneArgs {
-    /// The settings of the file, with those of the command line over them.
+    /// The settings of the file, overridden by the command line.
     fn settings(&self) -> Result<ConfigFile> {
         let mut file = self.data.config()?;
         file.image = self.image.or(file.image);
@@ -168,7 +168,7 @@ impl TuneArgs {
         }
     }
 
-    /// Scores of all rows by each trial, from the journal where it has them.
+    /// The scores of all rows by each trial, from the journal if recorded.
     fn run_trials(
         &self,
         trials: Vec<Trial>,
@@ -213,7 +213,7 @@ impl TuneArgs {
         trials.into_par_iter().map(run).collect()
     }
 
-    /// The file that `train` takes: the data that was used, and the settings of a trial.
+    /// The file for `train`: the data, and the settings of a trial.
     fn best_settings(&self, file: &ConfigFile, best: &Trial) -> Result<String> {
         let settings = ConfigFile {
             out: None,
@@ -231,7 +231,7 @@ impl TuneArgs {
     }
 }
 
-/// A search needs something to compare.
+/// Requires at least two trials.
 fn nothing_to_compare() -> anyhow::Error {
     misuse("there is one combination only, and nothing to compare: give lists of settings")
 }

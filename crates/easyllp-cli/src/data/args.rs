@@ -18,7 +18,7 @@ pub(crate) struct ColumnArgs {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) categorical: Vec<String>,
 
-    /// What separates the fields of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
+    /// Delimiter of text files: comma, tab, semicolon or pipe. [default: tab for .tsv, otherwise inferred from the
     /// header]
     #[arg(long, value_name = "NAME")]
     pub(crate) delimiter: Option<Delimiter>,
@@ -45,18 +45,18 @@ pub(crate) struct RowsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FeatureArgs {
-    /// Columns to learn from. [default: all but keys, labels and excluded ones]
+    /// Feature columns. [default: all except keys, labels and excluded ones]
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', conflicts_with = "exclude")]
     features: Vec<String>,
 
-    /// Columns not to learn from
+    /// Columns to exclude from the features
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     exclude: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportsArgs {
-    /// Reports: one line a bag, with its key and its count
+    /// Reports: one line per bag, with its key and its count
     #[arg(long, value_name = "FILE", required_unless_present = "config", num_args = 1..)]
     reports: Vec<String>,
 
@@ -64,7 +64,7 @@ pub(crate) struct ReportsArgs {
     #[arg(long, value_name = "COLUMN", required_unless_present = "config", value_delimiter = ',')]
     key: Vec<String>,
 
-    /// Count column of the positive class; or comma-separated columns, one a class, in any order
+    /// Count column of the positive class; or comma-separated columns, one per class, in any order
     #[arg(long, value_name = "COLUMN", required_unless_present = "config", value_delimiter = ',')]
     count: Vec<String>,
 
@@ -76,11 +76,11 @@ pub(crate) struct ReportsArgs {
     #[arg(long, value_name = "COLUMN")]
     size: Option<String>,
 
-    /// Noise that the provider adds to counts: laplace:SCALE or gaussian:SD, with a number or a column
+    /// Noise that the provider added to counts: laplace:SCALE or gaussian:SD, with a number or a column
     #[arg(long, value_name = "LAW:SCALE", value_parser = parse_noise)]
     noise: Option<ReportNoise>,
 
-    /// Leave out bags whose counts the provider suppresses: those below this number
+    /// Leave out bags whose counts are suppressed by the provider: counts below this number
     #[arg(long, value_name = "COUNT")]
     suppressed_below: Option<f64>,
 

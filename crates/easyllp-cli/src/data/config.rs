@@ -1,4 +1,4 @@
-//! What to read, and as what: the `[data]` table of a file, and what the command line says of it.
+//! The `[data]` table of a settings file, and the same options of the command line.
 
 use crate::config::list;
 use crate::output::misuse;
@@ -8,7 +8,7 @@ use easyllp::table::reports::{NoiseScale, ReportNoise};
 use easyllp::table::{Delimiter, EncoderOptions, HashedText};
 use serde::{Deserialize, Serialize};
 
-/// The options of the same names say what each key is.
+/// Each key is described by the option of the same name.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DataConfig {
@@ -54,7 +54,8 @@ pub(crate) enum Mismatch {
 }
 
 impl DataConfig {
-    /// These settings, with those of a file where these say nothing. Settings that exclude each other go together.
+    /// These settings, completed by those of a file. Settings that exclude each other are taken
+    /// from one source.
     pub(crate) fn or(self, file: &Self) -> Self {
         let list =
             |given: Vec<String>, other: &Vec<String>| if given.is_empty() { other.clone() } else { given };
@@ -84,7 +85,7 @@ impl DataConfig {
         }
     }
 
-    /// Refuses settings that lack rows, or reports where these are needed.
+    /// Checks that rows are given, and reports if they are required.
     pub(crate) fn check(&self, needs_reports: bool) -> Result<()> {
         let required = [
             ("--rows", &self.rows, true),
@@ -144,7 +145,7 @@ pub(crate) fn parse_noise(text: &str) -> Result<ReportNoise, String> {
     }
 }
 
-/// Noise in words.
+/// Noise, as text.
 mod noise {
     use super::{NoiseScale, ReportNoise, parse_noise};
     use serde::{Deserialize, Deserializer, Serializer, de};

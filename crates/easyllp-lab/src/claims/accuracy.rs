@@ -1,28 +1,29 @@
-//! Claims about accuracies: who is ahead of whom.
+//! Claims about accuracies: which method is better.
 
-use super::{Claim, Results, Verdict, claim};
+use super::{Claim, Found, Results, Verdict, claim, name_of};
 use crate::experiment::{Kind, MEASURES};
 use crate::point::{Summary, lines};
 use std::fmt::Write;
 
-/// The best round by test labels, which is the paper's protocol and what verdicts go by.
+/// The best epoch by test labels: the paper's protocol, which verdicts use.
 const BEST: &str = MEASURES[0];
-/// The round that held-out bags choose.
+/// The epoch chosen on validation bags.
 const CHOSEN: &str = MEASURES[2];
 
-/// Mean accuracies of one protocol: experiment, picture (a task, or all classes against the rest), method, size.
+/// Mean accuracies under one protocol: experiment, panel (a task, or all classes against the rest),
+/// method, bag size.
 struct Accuracies {
     experiment: String,
     dataset: &'static str,
     is_linear: bool,
     panel: String,
-    /// Whether it has a part in the mean over all classes, which is there, too.
+    /// Whether it is part of the mean over all classes, which is included, too.
     is_of_all: bool,
     methods: Vec<(String, Vec<(f64, Summary)>)>,
 }
 
 impl Accuracies {
-    /// Of the round that a measure names.
+    /// The accuracy of the epoch that a measure names.
     fn of(results: &Results, measure: &str) -> Vec<Self> {
         let mut all = Vec::new();
         for (experiment, points) in results {
@@ -46,7 +47,7 @@ impl Accuracies {
         all
     }
 
-    /// A place in words.
+    /// A place, as text.
     fn place(&self, size: f64) -> String {
         format!("{}, {}, k = {size}", self.experiment, self.panel)
     }
@@ -55,7 +56,7 @@ impl Accuracies {
         self.methods.iter().find(|(name, _)| name == method).map_or(&[][..], |(_, line)| line)
     }
 
-    /// Sizes at which both methods were tried, with their means.
+    /// Bag sizes at which both methods were run, with their means.
     fn both<'a>(&'a self, one: &str, other: &str) -> impl Iterator<Item = (f64, f64, f64)> + 'a {
         let other = self.line(other);
         self.line(one).iter().filter_map(move |(x, first)| {
@@ -76,17 +77,19 @@ pub(super) fn mean_map_is_close(results: &Results) -> Claim {
         differences.iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs())).map(|(most, place)| {
             let mean = differences.iter().map(|(difference, _)| difference.abs()).sum::<f64>()
                 / differences.len() as f64;
-            (
-                Verdict::of(mean <= 0.01),
-                format!(
+            Found {
+                verdict: Verdict::of(mean <= 0.01),
+                number: format!("mean difference {mean:.4}"),
+                evidence: format!(
                     "accuracies differ by {mean:.4} in the mean over {} places, most ({most:+.4}) at {place}",
                     differences.len()
                 ),
-            )
+            }
         });
     claim(
         "For linear models EasyLLP performs very similarly to MeanMap.",
         "mean absolute difference of accuracies at most 0.01, in the best round by test labels",
+        linear(results),
         found,
     )
 }
@@ -103,17 +106,28 @@ pub(super) fn label_generation_is_below(results: &Results) -> Claim {
     let rivals = [("EasyLLP", against("easyllp")), ("MeanMap", against("mean-map"))];
     let is_tried = rivals.iter().all(|(_, places)| !places.is_empty());
     let found = is_tried.then(|| {
-        let holds = rivals.iter().flat_map(|(_, places)| places).all(|(below, _)| *below);
-        (Verdict::of(holds), rivals.map(|(name, places)| below(name, &places)).join("; "))
+        let places = || rivals.iter().flat_map(|(_, places)| places);
+        let n_below = places().filter(|(below, _)| *below).count();
+        Found {
+            verdict: Verdict::of(n_below == places().count()),
+            number: format!("below in {n_below} of {} comparisons", places().count()),
+            evidence: rivals.map(|(name, places)| below(name, &places)).join("; "),
+        }
     });
     claim(
         "Label generation consistently underperforms MeanMap and EasyLLP (linear models).",
         "below both in the mean at every size, in the best round by test labels",
+        linear(results),
         found,
     )
 }
 
-/// At how many places something is below a rival, and at which it is not.
+/// The first experiment on linear models.
+fn linear(results: &Results) -> Option<String> {
+    name_of(results, |kind| matches!(kind, Kind::Accuracy(accuracy) if accuracy.model == "linear"))
+}
+
+/// The number of places where something is below a rival, and the places where it is not.
 fn below(rival: &str, places: &[(bool, String)]) -> String {
     let above: Vec<&str> =
         places.iter().filter(|(below, _)| !below).map(|(_, place)| place.as_str()).collect();
@@ -127,7 +141,7 @@ fn shortened(names: &[&str]) -> String {
     if names.len() > LISTED { format!("{listed} and {} more", names.len() - LISTED) } else { listed }
 }
 
-/// What a network gains over a linear model at one size.
+/// The gain of a network over a linear model at one bag size.
 struct Gain {
     dataset: &'static str,
     value: f64,
@@ -135,7 +149,7 @@ struct Gain {
     place: String,
 }
 
-/// Wherever both were trained by EasyLLP on the same task.
+/// All places where both were trained with EasyLLP on the same task.
 fn gains(all: &[Accuracies]) -> Vec<Gain> {
     let mut gains = Vec::new();
     for network in all.iter().filter(|of| !of.is_linear) {
@@ -155,7 +169,7 @@ fn gains(all: &[Accuracies]) -> Vec<Gain> {
     gains
 }
 
-/// At how many places of each data set networks are not behind.
+/// The number of places of each data set where networks are not worse.
 fn by_dataset(gains: &[Gain]) -> String {
     let mut datasets: Vec<&str> = Vec::new();
     for gain in gains {
@@ -188,17 +202,23 @@ pub(super) fn networks_are_ahead(results: &Results) -> Claim {
                 by_dataset(&chosen)
             );
         }
-        (Verdict::of(gains.iter().all(|gain| gain.is_ahead) && mean > 0.0), evidence)
+        Found {
+            verdict: Verdict::of(gains.iter().all(|gain| gain.is_ahead) && mean > 0.0),
+            number: format!("mean gain {mean:+.4}"),
+            evidence,
+        }
     });
     claim(
         "The main advantage is seen with neural networks: under EasyLLP they are ahead of linear models.",
         "not behind by more than two standard errors at any size that both were tried at, and ahead in the mean, in the best round by test labels; \
          where one of them has a single replica, ahead",
+        name_of(results, |kind| matches!(kind, Kind::Accuracy(accuracy) if accuracy.model != "linear")),
         found,
     )
 }
 
-/// Whether one is not behind another by more than chance. Of a single replica it is not known what chance does: it has to be ahead.
+/// Whether one is not significantly worse than another. With a single replica the noise is unknown:
+/// it must be better.
 fn is_ahead(one: &Summary, other: &Summary) -> bool {
     let gain = one.mean - other.mean;
     if one.n < 2 || other.n < 2 {
@@ -254,7 +274,7 @@ mod tests {
         let of_class = |value: f64| [point("3 vs rest", "easyllp", 2.0, value)];
         let (of_all, of_one) = (of_class(0.9), of_class(0.8));
         assert_eq!(claims(&[(&all, &of_all), (&network, &of_one)])[2].verdict, Verdict::Open);
-        // Where each class is shown beside the mean, it can be; what is said of linear models looks at the mean alone.
+        // Where each class is shown beside the mean, it can be; claims about linear models use the mean alone.
         let mut each = all.clone();
         if let Kind::Accuracy(accuracy) = &mut each.kind {
             accuracy.each_class = true;

@@ -1,6 +1,6 @@
 //! Whether the default method is as good as the best one, wherever methods were compared.
 
-use super::{Claim, Results, Verdict, claim};
+use super::{Claim, Found, Results, Verdict, claim, name_of};
 use crate::experiment::Kind;
 use crate::experiment::comparison::{AUC, BRIER, SUPERVISED};
 use crate::point::{Point, Summary};
@@ -18,24 +18,24 @@ const MOST: f64 = 0.01;
 const SHARE: f64 = 0.9;
 
 /// What a method came to at a place, by replica; the higher the better.
-type Found<'p> = BTreeMap<&'p str, BTreeMap<u32, f64>>;
+type ByMethod<'p> = BTreeMap<&'p str, BTreeMap<u32, f64>>;
 
 /// All places of an experiment at which the default method was run.
-fn places<'p>(points: &'p [Point], measure: &str) -> Vec<(f64, Found<'p>)> {
+fn places<'p>(points: &'p [Point], measure: &str) -> Vec<(f64, ByMethod<'p>)> {
     let sign = if measure == BRIER { -1.0 } else { 1.0 };
-    let mut places: BTreeMap<u64, Found> = BTreeMap::new();
+    let mut places: BTreeMap<u64, ByMethod> = BTreeMap::new();
     for point in points.iter().filter(|point| point.measure == measure && point.series != SUPERVISED) {
         let place = places.entry(point.x.to_bits()).or_default();
         place.entry(&point.series).or_default().insert(point.replica, sign * point.value);
     }
-    let is_whole = |(_, found): &(f64, Found)| {
+    let is_whole = |(_, found): &(f64, ByMethod)| {
         found.get(DEFAULT).is_some_and(|replicas| replicas.len() >= FEWEST_REPLICAS)
     };
     places.into_iter().map(|(x, found)| (f64::from_bits(x), found)).filter(is_whole).collect()
 }
 
 /// How far the default method is behind another one, beyond what counts as no difference; below 0 if it is not.
-fn behind(found: &Found, other: &str) -> Option<f64> {
+fn behind(found: &ByMethod, other: &str) -> Option<f64> {
     let (own, other) = (found.get(DEFAULT)?, found.get(other)?);
     let differences: Vec<f64> =
         own.iter().filter_map(|(replica, value)| Some(other.get(replica)? - value)).collect();
@@ -44,7 +44,7 @@ fn behind(found: &Found, other: &str) -> Option<f64> {
 }
 
 /// The method with the best mean.
-fn best<'p>(found: &Found<'p>) -> Option<&'p str> {
+fn best<'p>(found: &ByMethod<'p>) -> Option<&'p str> {
     let mean = |values: &BTreeMap<u32, f64>| values.values().sum::<f64>() / values.len() as f64;
     let means = found.iter().map(|(name, values)| (*name, mean(values)));
     means.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(name, _)| name)
@@ -85,13 +85,15 @@ pub(super) fn the_default_is_the_best(results: &Results) -> Claim {
             places => format!("below easyllp at {}", places.join("; ")),
         };
         let evidence = format!("behind the best method at {n_behind} of {n_places} places{worst}; {below}");
-        (Verdict::of(holds), evidence)
+        let number = format!("behind at {n_behind} of {n_places} places");
+        Found { verdict: Verdict::of(holds), number, evidence }
     });
     claim(
         "Not the paper's: the default method, auto, is as good as the best method at any bag size.",
         "at 90 % of the places with at least 3 replicas, AUC (accuracy of several classes) and Brier score are within 0.005, \
          or two standard errors of the paired difference up to 0.01, of the best method's, and nowhere worse than easyllp's \
          by more than that",
+        name_of(results, |kind| matches!(kind, Kind::Comparison(_))),
         found,
     )
 }

@@ -1,13 +1,14 @@
-//! Claims about how variances and excess risks grow: slopes of powers, and closed forms.
+//! Claims about the growth of variances and excess risks: slopes in log-log scale, and closed
+//! forms.
 
-use super::{Claim, Results, Verdict, claim, of_kind};
+use super::{Claim, Found, Results, Verdict, claim, name_of, of_kind};
 use crate::experiment::Kind;
 use crate::point::{Point, Summary, lines};
 
-/// A place of a line: where it is, what was found there, and the standard error of that; none of a single sample.
+/// A point of a line: x, y, and the standard error of y; none for a single sample.
 type Place = (f64, f64, Option<f64>);
 
-/// A power that was found, and how far chance may have moved it: its standard error, if that is known.
+/// An estimated exponent, with its standard error if it is known.
 #[derive(Debug, Clone, Copy)]
 struct Slope {
     power: f64,
@@ -15,7 +16,8 @@ struct Slope {
 }
 
 impl Slope {
-    /// Of log y against log x, from the middle of the line to its end, where laws for large x are to be seen.
+    /// The slope of log y against log x, from the middle of the line to its end, where the laws for
+    /// large x apply.
     fn of(line: &[Place]) -> Option<Self> {
         let (first, last) = (line.get(line.len().saturating_sub(1) / 2)?, line.last()?);
         let ratio = |one: f64, other: f64| (other / one).ln();
@@ -25,7 +27,8 @@ impl Slope {
         (across.abs() > 1e-9).then(|| Self { power: ratio(first.1, last.1) / across, error: error() })
     }
 
-    /// Whether it is within reach of what is expected. Open if its own error is more than half of the reach: it might as well be chance.
+    /// Whether it is within the tolerance. Undecided if its standard error is more than half of the
+    /// tolerance.
     fn is_near(self, expected: f64, reach: f64) -> Verdict {
         if self.error.is_none_or(|error| error > reach / 2.0) {
             return Verdict::Open;
@@ -34,13 +37,14 @@ impl Slope {
     }
 }
 
-/// What several verdicts come to: one that is not held settles it, and one that is open leaves it open.
+/// The combined verdict: one claim that fails decides it, and one that is undecided leaves it
+/// undecided.
 fn all_of(verdicts: &[Verdict]) -> Verdict {
     let settles = |verdict: &Verdict| verdicts.contains(verdict);
     [Verdict::NotHeld, Verdict::Open].into_iter().find(settles).unwrap_or(Verdict::Held)
 }
 
-/// What an open verdict adds to the evidence.
+/// What an undecided verdict adds to the evidence.
 fn doubt(verdict: Verdict) -> &'static str {
     if verdict == Verdict::Open { "; too few samples to tell" } else { "" }
 }
@@ -50,14 +54,14 @@ fn line(points: &[Point], panel: &str, series: &str, measure: &str) -> Option<Ve
     found.into_iter().find(|(name, _)| name == series).map(|(_, line)| line)
 }
 
-/// The slope of excess risks, whose errors are those of the means of samples.
+/// The slope of excess risks, with the standard errors of sample means.
 fn slope_of_risk(points: &[Point], panel: &str, series: &str) -> Option<Slope> {
     let place = |(x, found): (f64, Summary)| (x, found.mean, (found.n > 1).then(|| found.standard_error()));
     let places: Vec<Place> = line(points, panel, series, "excess risk")?.into_iter().map(place).collect();
     Slope::of(&places)
 }
 
-/// The slope of variances, whose errors are measured beside them.
+/// The slope of variances, with measured standard errors.
 fn slope_of_variance(points: &[Point], series: &str) -> Option<Slope> {
     let of = |measure: &str| line(points, "by size", series, measure);
     let (found, errors) = (of("variance")?, of("standard error").unwrap_or_default());
@@ -80,9 +84,10 @@ pub(super) fn variances_grow_as_they_should(results: &Results) -> Claim {
             soft.is_near(1.0, REACH),
             Verdict::of(furthest <= most),
         ]);
-        Some((
+        Some(Found {
             verdict,
-            format!(
+            number: format!("k^{:.2} and k^{:.2}", surrogate.power, soft.power),
+            evidence: format!(
                 "variance grows like k^{:.2} with one surrogate label and like k^{:.2} derandomised (centred: k^{:.2}); of {} points the \
                  furthest from its closed form is {furthest:.1} standard errors away, where {most:.1} are allowed{}",
                 surrogate.power,
@@ -91,17 +96,18 @@ pub(super) fn variances_grow_as_they_should(results: &Results) -> Claim {
                 deviations.len(),
                 doubt(verdict)
             ),
-        ))
+        })
     });
     claim(
         "The variance grows like k² with surrogate labels, and like k without.",
         "slopes within 0.15 of 2 and of 1, from the middle size on; and no point is further from its closed form than chance brings one of as \
          many in a hundredth of all cases. Open if a slope's own error is above half of 0.15",
+        name_of(results, |kind| matches!(kind, Kind::Variance(_))),
         found,
     )
 }
 
-/// How far measured variances are from their closed forms, in standard errors.
+/// The deviation of measured variances from their closed forms, in standard errors.
 fn deviations(points: &[Point]) -> Vec<f64> {
     let mut deviations = Vec::new();
     for panel in ["by size", "by share"] {
@@ -117,8 +123,8 @@ fn deviations(points: &[Point]) -> Vec<f64> {
     deviations
 }
 
-/// What the largest of so many normal deviations is beyond in at most 1 of 100 cases: one of them is beyond z with a chance of at most
-/// exp(−z²/2).
+/// The level that the largest of this many normal deviations exceeds in at most 1 of 100 cases:
+/// each exceeds z with a probability of at most exp(−z²/2).
 fn furthest_of(n_points: usize) -> f64 {
     (2.0 * (100.0 * n_points as f64).ln()).sqrt()
 }
@@ -137,9 +143,10 @@ pub(super) fn one_pass_has_its_slopes(results: &Results) -> Claim {
             soft_by_size.is_near(0.5, REACH),
             drawn_by_size.is_near(1.0, REACH),
         ]);
-        Some((
+        Some(Found {
             verdict,
-            format!(
+            number: format!("k^{:.2} and k^{:.2}", soft_by_size.power, drawn_by_size.power),
+            evidence: format!(
                 "the last iterate's excess risk goes like n^{:.2} and k^{:.2} with soft labels, and like n^{:.2} and k^{:.2} with surrogate \
                  labels{}",
                 soft_by_bags.power,
@@ -148,18 +155,19 @@ pub(super) fn one_pass_has_its_slopes(results: &Results) -> Claim {
                 drawn_by_size.power,
                 doubt(verdict)
             ),
-        ))
+        })
     });
     claim(
         "One pass of SGD over n bags has an excess risk of the order of √(k/n) with soft labels, and of k/√n with surrogate labels.",
         "slopes within 0.15 of −½ in n with both, from the middle number of bags on, and of ½ and 1 in k, from the middle size on. Open if a \
          slope's own error is above half of that",
+        name_of(results, |kind| matches!(kind, Kind::Sgd(_))),
         found,
     )
 }
 
-/// Judged by the form that the theorem is about, which knows p. Beside it stands the one that the paper says to run, with p pooled from the bags:
-/// these are of one size here, so that it is the centred form.
+/// The verdict uses the theorem's form, which knows p. The paper's recommended form is reported,
+/// too: p is pooled from the bags, which is the centred form since the bags have one size here.
 pub(super) fn minimisers_pay_a_factor(results: &Results) -> Claim {
     const REACH: f64 = 0.2;
     let found = of_kind(results, |kind| matches!(kind, Kind::Erm(_))).and_then(|points| {
@@ -171,12 +179,13 @@ pub(super) fn minimisers_pay_a_factor(results: &Results) -> Claim {
             Verdict::NotHeld => "not held",
             Verdict::Open => "too few samples to tell",
         };
-        Some((
-            known.is_near(1.0, REACH),
-            format!(
-                "{} where the true p is told: with as many rows in all, excess risk grows like k^{:.2} (up to k² is within the theorem, whose \
+        Some(Found {
+            verdict: known.is_near(1.0, REACH),
+            number: format!("k^{:.2}", known.power),
+            evidence: format!(
+                "{} with the true p: with a fixed number of rows, excess risk grows like k^{:.2} (up to k² is within the theorem, whose \
                  last term is then 4k times that for labels, not √k times); {} with p pooled from the bags, as the paper recommends (the \
-                 centred form): k^{:.2}. With the true p the intercept is off by the error of whole bags, which the pooled p shares and so takes \
+                 centred form): k^{:.2}. With the true p the intercept has the error of whole bags, which the pooled p shares and so cancels \
                  out. With more bags both fall, like n^{:.2} and n^{:.2}{}",
                 in_words(known),
                 known.power,
@@ -186,18 +195,20 @@ pub(super) fn minimisers_pay_a_factor(results: &Results) -> Claim {
                 pooled_by_bags.power,
                 distance_to_bound(points),
             ),
-        ))
+        })
     });
     claim(
         "Empirical risk minimisation from bags is worse than from as many labels by a factor of k in excess risk (√k in the deviation).",
-        "slope within 0.2 of 1 in k at a fixed number of rows, from the middle size on, for known p as in the theorem; what becomes of pooled p \
-         is told beside it. Open if the slope's own error is above half of 0.2",
+        "slope within 0.2 of 1 in k at a fixed number of rows, from the middle size on, for known p as in the theorem; the result with pooled p \
+         is reported, too. Open if the slope's own error is above half of 0.2",
+        name_of(results, |kind| matches!(kind, Kind::Erm(_))),
         found,
     )
 }
 
-/// How far the paper's bound is from the mean excess risk where it is nearest, whichever p is used. Of results without bounds there is nothing
-/// to say. No verdict: the bound is above the largest loss that a model of its class has, or nearly so.
+/// The ratio of the paper's bound to the mean excess risk where they are closest, for either p.
+/// None for results without bounds. There is no verdict: the bound is above, or nearly above, the
+/// largest loss in its class of models.
 fn distance_to_bound(points: &[Point]) -> String {
     let of = |series: &str, measure: &str| line(points, "by size", series, measure).unwrap_or_default();
     let found = [of("paper", "excess risk"), of("centred", "excess risk")].concat();
@@ -323,7 +334,7 @@ mod tests {
         assert!(open.evidence.ends_with("; too few samples to tell"), "{}", open.evidence);
     }
 
-    /// The claim about risk minimisation, from the slopes of both forms and the height of the bound; no bound if that is no number.
+    /// The claim about risk minimisation, from the slopes of both forms and the height of the bound; NaN for no bound.
     fn risks_and_bound(known: f64, pooled: f64, bound: f64) -> Claim {
         let erm = experiment("experiment = \"erm\"\nsizes = [1]\nbags = [2]\nsamples = 1");
         let mut points = power("by size", "from bags (2Γ)", "bound", 1.0, &[bound]);
@@ -340,7 +351,7 @@ mod tests {
         let judged = risks_and_bound;
         let found = judged(1.7, 1.0, 100.0);
         assert_eq!(found.verdict, Verdict::NotHeld);
-        assert!(found.evidence.starts_with("not held where the true p is told"), "{}", found.evidence);
+        assert!(found.evidence.starts_with("not held with the true p"), "{}", found.evidence);
         assert!(
             found.evidence.contains("; held with p pooled from the bags")
                 && found.evidence.contains("k^1.70")

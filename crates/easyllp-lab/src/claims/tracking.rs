@@ -1,15 +1,15 @@
-//! The claim that the loss from bags tracks the true one.
+//! The claim that the loss estimated from bags tracks the true loss.
 
-use super::{Claim, Results, Verdict, claim, of_kind};
+use super::{Claim, Found, Results, Verdict, claim, name_of, of_kind};
 use crate::experiment::Kind;
 use crate::point::{Point, Summary};
 use std::collections::BTreeMap;
 
-/// Rounds that are left out: scores are nearly 0 in them, so that any estimate is right.
+/// Epochs that are left out: scores are nearly 0, so any estimate is right.
 const FIRST_ROUNDS: f64 = 5.0;
-/// Standard errors by which the estimate may be off in the mean.
+/// The allowed deviation of the mean, in standard errors.
 const ERRORS: f64 = 3.0;
-/// By how much it may be off from round to round, as a share of the range that the true loss has in a run.
+/// The allowed deviation per epoch, as a share of the range of the true loss in a run.
 const CLOSE: f64 = 0.25;
 
 pub(super) fn the_estimate_tracks(results: &Results) -> Claim {
@@ -18,11 +18,12 @@ pub(super) fn the_estimate_tracks(results: &Results) -> Claim {
         "after five rounds the mean difference over all rounds of all runs, each of which has bags of its own, is within 3 standard errors of \
          none, the absolute difference is at most a quarter of the range of the true loss in the mean, and runs differ more in the \
          estimate than in the true loss",
-        of_kind(results, |kind| matches!(kind, Kind::Tracking(_))).and_then(judged),
+        name_of(results, |kind| matches!(kind, Kind::Tracking(_))),
+        of_kind(results, |kind| matches!(kind, Kind::Tracking(_))).and_then(found_in),
     )
 }
 
-/// A round of a run.
+/// An epoch of a run.
 struct Round {
     number: f64,
     truth: f64,
@@ -35,7 +36,7 @@ impl Round {
     }
 }
 
-/// Runs, round by round, as far as both losses are known.
+/// Runs, epoch by epoch, as far as both losses are known.
 fn runs(points: &[Point]) -> Vec<Vec<Round>> {
     let mut found: BTreeMap<u32, BTreeMap<u64, [Option<f64>; 2]>> = BTreeMap::new();
     for point in points {
@@ -52,12 +53,13 @@ fn runs(points: &[Point]) -> Vec<Vec<Round>> {
     found.values().map(|rounds| rounds.iter().filter_map(round).collect()).collect()
 }
 
-fn judged(points: &[Point]) -> Option<(Verdict, String)> {
+fn found_in(points: &[Point]) -> Option<Found> {
     let runs = runs(points);
     let n_rounds = runs.iter().map(Vec::len).max()?;
     let distances: Vec<f64> = runs.iter().filter_map(|run| distance(run)).collect();
     if distances.len() < 2 {
-        return Some((Verdict::Open, "by a single run it cannot be told".into()));
+        let evidence = "a single run is not enough: run two or more replicas".into();
+        return Some(Found { verdict: Verdict::Open, number: String::new(), evidence });
     }
     let distance = Summary::of(&distances)?.mean;
     // The bags of a round are dealt for its estimate alone: whatever the models are, rounds are off independently of each other. So chance is
@@ -68,9 +70,10 @@ fn judged(points: &[Point]) -> Option<(Verdict, String)> {
     let of_estimate = spread(&runs, |round| round.estimate)?;
     let of_mean = distance_of_mean(&runs)?;
     let is_right = off.mean.abs() <= ERRORS * off.standard_error();
-    Some((
-        Verdict::of(is_right && distance <= CLOSE && of_estimate > of_truth),
-        format!(
+    Some(Found {
+        verdict: Verdict::of(is_right && distance <= CLOSE && of_estimate > of_truth),
+        number: format!("difference {distance:.2} of the range"),
+        evidence: format!(
             "over {} runs of {n_rounds} rounds the estimate is {:+.4} off in the mean ({:.1} standard errors), and by {distance:.2} of the range of \
              the true loss in absolute value ({of_mean:.2} in the mean of these runs; the paper shows the mean of 30); runs differ by {of_truth:.4} \
              in the true loss and by {of_estimate:.4} in the estimate",
@@ -78,14 +81,14 @@ fn judged(points: &[Point]) -> Option<(Verdict, String)> {
             off.mean,
             off.mean.abs() / off.standard_error(),
         ),
-    ))
+    })
 }
 
 fn settled(run: &[Round]) -> impl Iterator<Item = &Round> {
     run.iter().filter(|round| round.number > FIRST_ROUNDS)
 }
 
-/// By how much a run's estimate is off from round to round, as a share of the range of its true loss.
+/// The deviation of a run's estimate per epoch, as a share of the range of its true loss.
 fn distance(run: &[Round]) -> Option<f64> {
     let absolute: Vec<f64> = settled(run).map(|round| round.difference().abs()).collect();
     let truth = || run.iter().map(|round| round.truth);
@@ -93,7 +96,7 @@ fn distance(run: &[Round]) -> Option<f64> {
     Some(Summary::of(&absolute)?.mean / range)
 }
 
-/// The same of the mean of runs.
+/// The same for the mean of runs.
 fn distance_of_mean(runs: &[Vec<Round>]) -> Option<f64> {
     let mut rounds: BTreeMap<u64, Vec<&Round>> = BTreeMap::new();
     for round in runs.iter().flatten() {
@@ -110,7 +113,7 @@ fn distance_of_mean(runs: &[Vec<Round>]) -> Option<f64> {
     distance(&rounds.values().map(of_number).collect::<Vec<_>>())
 }
 
-/// By how much runs differ, as the root of their variance in the mean over rounds.
+/// The differences between runs: the root of their mean variance over epochs.
 fn spread(runs: &[Vec<Round>], loss: impl Fn(&Round) -> f64) -> Option<f64> {
     let mut rounds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for round in runs.iter().flat_map(|run| settled(run)) {
@@ -131,7 +134,7 @@ mod tests {
         found(replicas, truth_of, off).verdict
     }
 
-    /// What is said of runs of 40 rounds whose true loss falls from 1 towards 0, and what the estimate adds to it.
+    /// The claim for runs of 40 epochs whose true loss falls from 1 towards 0, and whose estimates deviate from it.
     fn found(replicas: u32, truth_of: impl Fn(u32) -> f64, off: impl Fn(u32, u32) -> f64) -> Claim {
         let text = "experiment = \"tracking\"\ndataset = \"optdigits\"\ntask = \"even-vs-odd\"\nmodel = \"linear\"\n\
                     bag-size = 2\nepochs = 40\nreplicas = 1";

@@ -1,7 +1,7 @@
-//! Single files out of an archive, checked.
+//! Extract single files from an archive, with checks.
 //!
-//! Archives are read as hostile: only members of exactly the wanted names are taken, under names that are ours, and
-//! nothing is reserved or stored because an archive says so.
+//! Archives are untrusted: only members with exactly the expected names are extracted, under fixed
+//! names, and an archive cannot cause memory or disk to be reserved.
 
 use super::download::{DownloadError, cannot_write, sha256};
 use flate2::read::GzDecoder;
@@ -10,13 +10,14 @@ use std::io::{self, Read};
 use std::path::Path;
 use tar::{Archive, EntryType};
 
-/// Bytes that a wanted member may have, and bytes that are unpacked in search of the wanted members: what keeps a small archive
-/// from taking for ever.
+/// Limits on the size of an expected member and on the bytes decompressed in total, so that a small
+/// archive cannot run forever.
 const LARGEST: [u64; 2] = [256 << 20, 4 << 30];
 
-/// Takes members out of a .tar.gz: those with a wanted path, under their name in the folder, if their SHA-256 is right.
+/// Extracts members of a .tar.gz: those with an expected path, under their name in the folder, if
+/// their SHA-256 matches.
 ///
-/// Each is written whole or not at all, and everything else in the archive is ignored.
+/// Each is written atomically; everything else in the archive is ignored.
 pub(super) fn unpack_tar_gz(
     archive: &Path,
     wanted: &[(&str, &str, &str)],
@@ -92,7 +93,7 @@ mod tests {
         (path, EntryType::Regular, bytes)
     }
 
-    /// A header that is right but for what a test makes of it.
+    /// A valid header, to be damaged by a test.
     fn header(path: &[u8], kind: EntryType, n_bytes: u64) -> Header {
         let mut header = Header::new_gnu();
         header.as_old_mut().name[..path.len()].copy_from_slice(path);

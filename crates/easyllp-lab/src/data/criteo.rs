@@ -1,7 +1,8 @@
-//! Criteo's Kaggle log (`train.txt`), from a copy that the user has: its licence does not let others pass it on.
+//! Criteo's Kaggle log (`train.txt`), from the user's own copy: its licence does not allow
+//! redistribution.
 //!
-//! A line has no header and tabs between its fields: a label, 13 counts and 26 categories of eight hex digits, of which any but the
-//! label may be empty.
+//! A line has no header and is tab-separated: a label, 13 counts and 26 categories of eight hex
+//! digits. Any field but the label may be empty.
 
 use crate::error::{Error, Result};
 use easyllp::Rows;
@@ -11,13 +12,13 @@ use std::path::Path;
 
 const N_COUNTS: usize = 13;
 const N_FIELDS: usize = 26;
-/// Buckets that the values of a field are hashed to; the last is that of no value.
+/// The number of hash buckets per field; the last is for missing values.
 const N_BUCKETS: u32 = 1 << 16;
-/// Lines that are read: the first to train on, the next to test on.
+/// The number of lines to read: training rows first, then test rows.
 const N_TRAIN: usize = 1_000_000;
 const N_TEST: usize = 200_000;
 
-/// Rows with their labels, to train on and to test on.
+/// Training and test rows with their labels.
 pub(super) fn read(folder: &Path) -> Result<[(Rows<'static>, Vec<u32>); 2]> {
     let path = folder.join("criteo/train.txt");
     if !path.is_file() {
@@ -51,7 +52,7 @@ fn read_parts(path: &Path, [n_train, n_test]: [usize; 2]) -> Result<[(Rows<'stat
     Ok([log.into_rows()?, test.into_rows()?])
 }
 
-/// Lines of the log, row by row.
+/// Lines of the log, by row.
 #[derive(Default)]
 struct Log {
     labels: Vec<u32>,
@@ -60,7 +61,7 @@ struct Log {
 }
 
 impl Log {
-    /// Adds rows, or names the row index and the text that does not belong into the log.
+    /// Adds rows. The error names the row index and the invalid text.
     fn add(&mut self, table: &Table) -> Result<(), (usize, String)> {
         let (labels, rest) = table.columns().split_first().expect("the label comes first");
         let (counts, fields) = rest.split_at(N_COUNTS);
@@ -96,7 +97,7 @@ impl Log {
     }
 }
 
-/// Writes what each text of a column means. A text that means nothing is returned with its row index.
+/// Parses a column. Invalid text is returned with its row index.
 fn fill<'c, T: Copy + 'c>(
     cells: impl IntoIterator<Item = &'c mut T>,
     column: &Column,
@@ -118,7 +119,7 @@ fn label(text: &str) -> Option<u32> {
     }
 }
 
-/// Counts reach from −3 to millions: their logarithms are features; where there is none, 0.
+/// Counts range from −3 to millions: their logarithms are features; missing ones are 0.
 fn count(text: &str) -> Option<f32> {
     let count =
         if text.is_empty() { 0.0 } else { text.parse().ok().filter(|count: &f32| count.is_finite())? };

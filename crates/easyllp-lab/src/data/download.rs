@@ -1,7 +1,7 @@
-//! Files that others publish: downloaded, checked, and only then given their name.
+//! Download published files: a file appears under its name only after it was checked.
 //!
-//! Servers are read as hostile: what they send is compared with what is known of the file, and no more of it is stored
-//! than the file has bytes.
+//! Servers are untrusted: the response is checked against the known size and checksum, and no more
+//! bytes are stored than the file has.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -14,36 +14,37 @@ use thiserror::Error;
 use ureq::http::{Response, Uri};
 use ureq::{Agent, Body, Timeout};
 
-/// Requests to one mirror, each from where the one before it ended.
+/// The maximum number of requests to one mirror; each continues where the last one stopped.
 const ATTEMPTS: usize = 3;
-/// Redirects that are followed from one address.
+/// The maximum number of redirects per address.
 const REDIRECTS: usize = 5;
 
-/// A file that others publish.
+/// A published file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Published<'a> {
-    /// What it is called, by its publishers and in the folder that it is put into.
+    /// Its name, at the publisher and in the folder.
     pub(super) name: &'a str,
     /// Its size.
     pub(super) bytes: u64,
-    /// Its checksum, in lower case. None for an archive whose checksum is not known, but those of its members are.
+    /// Its SHA-256, in lower case. None for an archive without a known checksum; its members have
+    /// one.
     pub(super) sha256: Option<&'a str>,
-    /// Addresses to which the name is added, in the order in which they are tried.
+    /// Mirrors: addresses to which the name is appended, in the order of attempts.
     pub(super) mirrors: &'a [&'a str],
 }
 
-/// Where files come from.
+/// The source of files.
 #[derive(Debug, Clone)]
 pub enum Origin {
-    /// From those who publish them.
+    /// The publishers' mirrors.
     Mirrors,
-    /// From a folder that holds copies.
+    /// A folder with copies.
     Folder(PathBuf),
-    /// From an address to which the name of the file is added.
+    /// An address to which the name of the file is appended.
     Address(String),
 }
 
-/// Why a file could not be had.
+/// Why a file could not be downloaded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message of a variant is its documentation, and names its fields")]
@@ -65,28 +66,28 @@ pub enum DownloadError {
     File(#[from] easyllp::Error),
 }
 
-/// Why an attempt at one mirror failed.
+/// A failed attempt at one mirror.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MirrorFailure {
-    /// What was asked for.
+    /// The address.
     pub address: String,
-    /// What came of it.
+    /// The reason.
     pub reason: String,
 }
 
-/// One line for each failure, which all start with a line break.
+/// One line per failure, each starting with a line break.
 fn lines(failures: &[MirrorFailure]) -> String {
     let line = |failure: &MirrorFailure| format!("\n  {}: {}", failure.address, failure.reason);
     failures.iter().map(line).collect::<Vec<_>>().concat()
 }
 
-/// Gets the bytes that are there and the bytes in all, and may interrupt.
+/// A callback with the bytes that are there and the total; it may cancel.
 pub(super) type Watch<'w> = &'w mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
-/// Puts the file into the folder, checked. What is there and right is left alone.
+/// Downloads the file into the folder and checks it. A complete file is kept.
 ///
-/// `watch` is called at the start and whenever some bytes have come. If it breaks, the next call goes on from there. While a
-/// server is silent, it is not asked.
+/// `watch` is called at the start and after each block of bytes. If it cancels, the next call
+/// continues from there. It is not called while a server is silent.
 pub(super) fn fetch(
     file: &Published,
     folder: &Path,
@@ -126,7 +127,7 @@ fn fetch_within(
     placed.map(|()| path)
 }
 
-/// What is wrong with a file that should be the published one; none if it is.
+/// Why a file is not the published one; none if it is.
 fn fault(file: &Published, opened: &mut File) -> io::Result<Option<String>> {
     let bytes = opened.metadata()?.len();
     if bytes != file.bytes {
@@ -138,7 +139,7 @@ fn fault(file: &Published, opened: &mut File) -> io::Result<Option<String>> {
     Ok((found != expected).then(|| format!("its SHA-256 is {found} instead of {expected}")))
 }
 
-/// The SHA-256 of all that can be read, as it is usually written.
+/// The SHA-256 of everything that can be read, in hex.
 pub(super) fn sha256(reader: &mut impl Read) -> io::Result<String> {
     let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
@@ -158,19 +159,19 @@ pub(super) fn cannot_write(path: &Path, error: io::Error) -> DownloadError {
     easyllp::Error::CannotWrite { path: path.into(), source: error.into() }.into()
 }
 
-/// What there is of a file, under a name of its own beside the one that it will have.
+/// A partial download, under a temporary name next to the final one.
 struct Part<'a> {
     file: &'a Published<'a>,
     watch: Watch<'a>,
     path: PathBuf,
     opened: File,
     length: u64,
-    /// Whether some of it came from elsewhere than the mirror that is being tried.
+    /// Whether some of it came from another mirror.
     mixed: bool,
 }
 
 impl<'a> Part<'a> {
-    /// Opens what an earlier call has left, or begins anew.
+    /// Opens an earlier partial download, or creates a new one.
     fn open(file: &'a Published<'a>, folder: &Path, watch: Watch<'a>) -> Result<Self, DownloadError> {
         let path = folder.join(format!("{}.part", file.name));
         loop {
@@ -194,7 +195,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Appends a source, which must bring what is lacking and no more.
+    /// Appends a response, which must have exactly the missing bytes.
     fn fill(&mut self, source: &mut dyn Read) -> Result<(), Failed> {
         let bytes = self.file.bytes;
         let mut buffer = vec![0; 1 << 16];
@@ -225,7 +226,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Compares it, now that it is whole, with what was published. If it differs, nothing of it is kept.
+    /// Checks the complete file. If the check fails, the partial download is deleted.
     fn check(&mut self) -> Result<(), Failed> {
         let fault = fault(self.file, &mut self.opened).map_err(|error| cannot_write(&self.path, error))?;
         let Some(reason) = fault else { return Ok(()) };
@@ -236,13 +237,13 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Why an attempt did not bring the file.
+/// Why an attempt failed.
 enum Failed {
-    /// The same mirror may do better when it is asked again.
+    /// Retry the same mirror.
     Attempt(String),
-    /// This mirror will not do.
+    /// Try the next mirror.
     Mirror(String),
-    /// No mirror can help.
+    /// Give up: no mirror can help.
     Fetch(DownloadError),
 }
 
@@ -252,14 +253,14 @@ impl From<DownloadError> for Failed {
     }
 }
 
-/// How long servers are waited for: for the next bytes, and before the same mirror is asked again.
+/// Timeouts: for the next bytes, and before a mirror is tried again.
 #[derive(Clone, Copy)]
 struct Limits {
     silence: Duration,
     pause: Duration,
 }
 
-/// Fills the part from the first mirror that has the file.
+/// Downloads from the first mirror that has the file.
 fn download(limits: Limits, part: &mut Part, mirrors: &[&str]) -> Result<(), DownloadError> {
     let (to_connect, silence) = (Some(limits.silence / 3), Some(limits.silence));
     let agent = Agent::config_builder()
@@ -299,7 +300,7 @@ fn download(limits: Limits, part: &mut Part, mirrors: &[&str]) -> Result<(), Dow
     Err(DownloadError::NotDownloaded { name: part.file.name.into(), failures })
 }
 
-/// Asks for what the part lacks, and checks the whole.
+/// Requests the missing bytes, and checks the complete file.
 fn attempt(agent: &Agent, address: &str, part: &mut Part) -> Result<(), Failed> {
     let bytes = part.file.bytes;
     // An earlier call may have ended between the last byte and the check. A part that is too long fails the check.
@@ -326,7 +327,7 @@ fn attempt(agent: &Agent, address: &str, part: &mut Part) -> Result<(), Failed> 
     part.check()
 }
 
-/// Sends a request for a file from one of its bytes on, and follows redirects.
+/// Requests a file from this byte on, and follows redirects.
 fn request(agent: &Agent, address: &str, from: u64) -> Result<Response<Body>, String> {
     let mut address = address.to_owned();
     for _ in 0..=REDIRECTS {
@@ -346,7 +347,7 @@ fn request(agent: &Agent, address: &str, from: u64) -> Result<Response<Body>, St
     Err(format!("it redirects more than {REDIRECTS} times"))
 }
 
-/// The address to which a redirect leads, which may leave out what is as before.
+/// The address of a redirect, which may be relative.
 fn redirected(from: &str, location: &str) -> Option<String> {
     let from: Uri = from.parse().ok()?;
     let (scheme, authority) = (from.scheme()?, from.authority()?);
@@ -361,8 +362,8 @@ fn redirected(from: &str, location: &str) -> Option<String> {
     })
 }
 
-/// Whether a partial response says `bytes first-last/all`, with the first byte that the part lacks and the right number
-/// in all, which may be left open.
+/// Whether a partial response has the header `bytes first-last/all` with the first missing byte and
+/// the right total, which may be unknown.
 fn goes_on(response: &Response<Body>, part: &Part) -> bool {
     let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
     range
@@ -370,7 +371,7 @@ fn goes_on(response: &Response<Body>, part: &Part) -> bool {
         .is_some_and(|rest| rest.ends_with("/*") || rest.ends_with(&format!("/{}", part.file.bytes)))
 }
 
-/// What to tell of an error, which stands after the address it is about.
+/// The cause of an error, to be shown after its address.
 fn reason(error: ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => "it cannot be reached in time".into(),
@@ -380,7 +381,7 @@ fn reason(error: ureq::Error) -> String {
     }
 }
 
-/// Fills the part from a copy, which is checked as a download is.
+/// Copies from a folder, with the same checks as for a download.
 fn copy(part: &mut Part, from: &Path) -> Result<(), DownloadError> {
     let bad = |reason| DownloadError::BadCopy { path: from.into(), reason };
     let mut opened = File::open(from).map_err(|error| bad(error.to_string()))?;

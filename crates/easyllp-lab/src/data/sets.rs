@@ -7,7 +7,7 @@ const MNIST_MIRRORS: &[&str] = &[
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
 ];
 
-/// MNIST: handwritten digits as IDX files, each packed on its own.
+/// MNIST: handwritten digits as IDX files, each compressed on its own.
 pub(super) const MNIST: [Published<'static>; 4] = [
     Published {
         name: "train-images-idx3-ubyte.gz",
@@ -35,7 +35,7 @@ pub(super) const MNIST: [Published<'static>; 4] = [
     },
 ];
 
-/// CIFAR-10: small photographs, in its binary version.
+/// CIFAR-10: small photographs, in the binary version.
 pub(super) const CIFAR10: Published<'static> = Published {
     name: "cifar-10-binary.tar.gz",
     bytes: 170_052_171,

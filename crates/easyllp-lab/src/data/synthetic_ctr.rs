@@ -1,7 +1,8 @@
-//! Clicks in the layout of Criteo's log: 13 numbers and 26 categories, with chances that are known.
+//! Synthetic clicks in the layout of Criteo's log: 13 numbers and 26 categories, with known
+//! probabilities.
 //!
-//! Categories come up by Zipf's law. The log odds of a click are a sum of effects of single values, of numbers and of pairs of
-//! categories; the pairs are what a linear model cannot see.
+//! Categories follow Zipf's law. The log-odds of a click are a sum of effects of single values, of
+//! numbers and of pairs of categories; linear models cannot learn the pairs.
 
 use easyllp::{Result, Rows};
 use ndarray::Array2;
@@ -13,34 +14,35 @@ const N_TRAIN: usize = 100_000;
 const N_TEST: usize = 20_000;
 const N_NUMBERS: usize = 13;
 const N_FIELDS: usize = 26;
-/// Values that a field may have.
+/// The number of values of a field.
 const N_VALUES: u32 = 1 << 10;
-/// Pairs of neighbouring fields that matter together.
+/// The pairs of neighbouring fields with an interaction.
 const N_PAIRS: usize = 10;
-/// The log odds of a click where nothing has an effect. Values and pairs matter so much that a third or so is clicked on.
+/// The log-odds of a click without any effect. With the effects of values and pairs about a third
+/// of the views are clicked.
 const AT_REST: f64 = -1.5;
 
-/// Ad views, with the chance of each that it was clicked on.
+/// Ad views with their click probabilities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clicks {
-    /// Numbers, a row each: standard normal.
+    /// Numbers, one row each: standard normal.
     pub numbers: Array2<f32>,
-    /// Categories, a row each: from 0 to 1,023.
+    /// Categories, one row each: from 0 to 1,023.
     pub categories: Array2<u32>,
     /// Whether there was a click: 1 or 0.
     pub labels: Vec<u32>,
-    /// The chance of it.
+    /// The click probability.
     pub chances: Vec<f64>,
 }
 
 impl Clicks {
-    /// As models take them, and their labels.
+    /// The views as encoded rows, and their labels.
     pub(super) fn into_rows(self) -> Result<(Rows<'static>, Vec<u32>)> {
         Ok((Rows::new(self.numbers, self.categories, vec![N_VALUES; N_FIELDS])?, self.labels))
     }
 }
 
-/// The data set `synthetic-ctr`: ad views to train on, and to test on; the same every time.
+/// The data set `synthetic-ctr`: training and test views, the same in every run.
 pub fn clicks() -> [Clicks; 2] {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut effects = |n: usize, size: f64| -> Vec<f64> {

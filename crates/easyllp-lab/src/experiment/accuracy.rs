@@ -1,7 +1,8 @@
-//! The paper's figure *bagsize_vs_perf*: test accuracy against the size of bags.
+//! The paper's figure *bagsize_vs_perf*: test accuracy against bag size.
 //!
-//! A fifth of the bags is held out unless the file says otherwise. Of each training three accuracies are kept: that of the best round by test
-//! labels, which is the paper's protocol; of the last; and of the round that held-out bags chose by their Brier score, which needs no label.
+//! By default a fifth of the bags is held out. Three accuracies of each training run are recorded:
+//! the best epoch by test labels, which is the paper's protocol; the last epoch; and the epoch with
+//! the lowest Brier score on validation bags, which needs no labels.
 
 mod by_bag;
 mod pass;
@@ -33,37 +34,37 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use training::Training;
 
-/// What to train.
+/// The settings of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Accuracy {
-    /// On which data.
+    /// The data set.
     pub dataset: DatasetName,
-    /// For which tasks.
+    /// The tasks.
     pub tasks: Vec<String>,
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// By which methods.
+    /// The methods.
     pub methods: Vec<MethodName>,
-    /// With how many rows in a bag.
+    /// The bag sizes.
     pub bag_sizes: Vec<usize>,
-    /// How often, each time with bags and initial weights of its own.
+    /// The number of replicas, each with its own bags and initial weights.
     pub replicas: u32,
-    /// Rounds of Adam.
+    /// The number of epochs of Adam.
     pub epochs: usize,
-    /// Adam's step.
+    /// Adam's learning rate.
     #[serde(default = "usual_step")]
     pub learning_rate: f64,
-    /// Rows in a batch.
+    /// The minibatch size.
     #[serde(default = "usual_batch")]
     pub batch_size: usize,
-    /// The share of bags that is held out; with 0 there is no round that they choose.
+    /// The share of bags held out for validation; with 0 no epoch is chosen by bags.
     #[serde(default = "a_fifth")]
     pub held_out: f64,
-    /// Whether bags are dealt anew in every round, which is known of easyllp only.
+    /// Whether bags are regrouped in every epoch; only easyllp supports that.
     #[serde(default)]
     pub rebag: bool,
-    /// Whether each class against the rest has a picture of its own beside that of all.
+    /// Whether each class against the rest has its own figure in addition to the mean.
     #[serde(default)]
     pub each_class: bool,
 }
@@ -80,10 +81,10 @@ fn usual_batch() -> usize {
     Adam::default().batch_size
 }
 
-/// The picture of the mean over all classes against the rest.
+/// The panel of the mean over all classes against the rest.
 pub(crate) const ALL: &str = "one vs all";
 
-/// Measures, in the order of [`Course::figures`].
+/// Measures, in the order of [`EpochLog::measures`].
 pub(crate) const MEASURES: [&str; 3] = ["best round", "last round", "chosen round"];
 
 impl Accuracy {
@@ -114,13 +115,13 @@ impl Accuracy {
                 !self.each_class || self.tasks.iter().any(|task| task == "one-vs-all"),
             ),
             (
-                "only easyllp is trained on bags that are dealt anew",
+                "only easyllp is trained on bags that are regrouped",
                 !self.rebag || self.methods.iter().all(knows_rebag),
             ),
         ])
     }
 
-    /// Whether a method knows this model.
+    /// Whether a method supports this model.
     fn serves(&self, method: MethodName) -> bool {
         match method.config().supports() {
             Supports::Any | Supports::LogOdds => true,
@@ -132,22 +133,23 @@ impl Accuracy {
         self.model == "linear" && !self.dataset.has_fields()
     }
 
-    /// Whether some of its models are trained in passes that they share.
+    /// Whether some of its models are trained together in one pass.
     pub(crate) fn shares_passes(&self) -> bool {
         self.methods.iter().any(|&method| pass::suits(self, method))
     }
 
-    /// Whether a task is one of those that are shown by their mean: one class against the rest, where all were asked for.
+    /// Whether a task is shown only in a mean: one class against the rest, if all classes were
+    /// requested.
     pub(crate) fn is_of_all(&self, task: &str) -> bool {
         is_against_rest(task) && self.tasks.iter().any(|name| name == "one-vs-all")
     }
 
-    /// Whether a task has a part in a picture.
+    /// Whether a task belongs to a panel.
     pub(crate) fn shows(&self, picture: &str, task: &str) -> bool {
         picture == task || (picture == ALL && self.is_of_all(task))
     }
 
-    /// The pictures of these points, in the order in which they come up.
+    /// The panels of these points, in order of occurrence.
     pub(crate) fn pictures<'p>(&self, points: &'p [Point]) -> Vec<&'p str> {
         let mut pictures = Vec::new();
         for point in points {
@@ -163,12 +165,12 @@ impl Accuracy {
         pictures
     }
 
-    /// Whether a method can be trained on bags that are dealt anew; supervision knows no bags.
+    /// Whether a method supports bags that are regrouped; row labels need no bags.
     pub(super) fn knows_rebag(method: MethodName) -> bool {
         [MethodName::EASYLLP, MethodName::SUPERVISED].contains(&method)
     }
 
-    /// Passes first, which share the work of many models; then what is trained by one thread, replica by replica.
+    /// First the shared passes over many models, then single models, replica by replica.
     pub(super) fn cells<'d>(&self, data: &'d Data, seed: u64) -> Result<Vec<Cell<'d>>> {
         let setting =
             Arc::new(Setting { accuracy: self.clone(), data, tasks: data.tasks(&self.tasks)?, seed });
@@ -191,7 +193,7 @@ impl Accuracy {
         Ok(cells)
     }
 
-    /// Supervision knows no bags: they are of one row.
+    /// Row labels: bags of one row.
     fn sizes_for(&self, method: MethodName) -> &[usize] {
         if method == MethodName::SUPERVISED { &[1] } else { &self.bag_sizes }
     }
@@ -206,7 +208,7 @@ struct Setting<'d> {
 }
 
 impl Setting<'_> {
-    /// All on which a result depends but for what differs from cell to cell.
+    /// Everything that results depend on, except what differs between cells.
     fn key(&self) -> String {
         let Accuracy { model, epochs, held_out, rebag, learning_rate, batch_size, .. } = &self.accuracy;
         format!(
@@ -222,19 +224,19 @@ impl Setting<'_> {
         names.join(" + ")
     }
 
-    /// How many rows a training sees.
+    /// The number of rows per training run.
     fn rows_in_all(&self) -> f64 {
         (self.accuracy.epochs * self.data.train.n_rows()) as f64
     }
 
-    /// Those of them that are not held out.
+    /// The number of them that are not held out.
     fn rows_learnt_from(&self) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
         let rows = (self.rows_in_all() * (1.0 - self.accuracy.held_out)) as u64;
         rows
     }
 
-    /// Weights of numbers that a linear model starts from, drawn evenly from ±1/√D.
+    /// Initial weights of a linear model on numbers, drawn uniformly from ±1/√D.
     fn start(&self, task: &Task, method: MethodName, replica: u32) -> Array1<f32> {
         let seed = self.seed_of(&format!("{}, {}, replica {replica}", task.name, method.as_str()));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -254,13 +256,13 @@ impl Setting<'_> {
         Trainer { optimizer: Optimizer::Adam(adam), seed }
     }
 
-    /// The bags of a replica, which are the same for all of its tasks and methods.
+    /// The bags of a replica, the same for all of its tasks and methods.
     fn partition(&self, replica: u32, size: usize) -> Result<Partition> {
         let seed = self.seed_of(&format!("replica {replica}"));
         Ok(bagging::random(self.data.train.n_rows(), &Sizes::Fixed(size), seed)?)
     }
 
-    /// Bags with the counts of a task: those to train on, and those held out.
+    /// Bags with the counts of a task: training and validation bags.
     fn deal(&self, partition: &Partition, task: &Task, replica: u32) -> Result<(Bags, Option<HeldOut>)> {
         let whole = Bags::from_labels(partition.clone(), &task.train, 2)?;
         let share = self.accuracy.held_out;
@@ -272,16 +274,17 @@ impl Setting<'_> {
     }
 }
 
-/// A training, round by round.
+/// A training run, epoch by epoch.
 #[derive(Debug, Clone, Default)]
-struct Course {
+struct EpochLog {
     accuracies: Vec<f64>,
-    /// From held-out bags; none if there are none.
+    /// The metric on validation bags; none without them.
     briers: Vec<f64>,
 }
 
-impl Course {
-    /// Adds a round: scores of the test rows, and of rows that are held out. The latter's figure, if there is one.
+impl EpochLog {
+    /// Records an epoch: scores of the test rows and of the validation rows. Returns the validation
+    /// metric, if there is one.
     fn see(
         &mut self,
         task: &Task,
@@ -295,7 +298,7 @@ impl Course {
         Ok(brier)
     }
 
-    fn figures(&self) -> [Option<f64>; 3] {
+    fn measures(&self) -> [Option<f64>; 3] {
         let best = self.accuracies.iter().copied().reduce(f64::max);
         // The first of equals.
         let chosen = (0..self.briers.len())
@@ -314,11 +317,11 @@ impl Course {
                 value: value?,
             })
         };
-        MEASURES.into_iter().zip(self.figures()).filter_map(point).collect()
+        MEASURES.into_iter().zip(self.measures()).filter_map(point).collect()
     }
 }
 
-/// Passes on how many rows so many models have learnt from; `is_over` says whether it was told to break off.
+/// Reports how many rows this number of models has processed; `is_over` says whether to stop.
 fn told<'t>(
     tell: &'t Tell,
     n_models: usize,
@@ -345,9 +348,9 @@ mod tests {
 
     #[test]
     fn the_chosen_round_is_the_first_of_the_best() {
-        let course = Course { accuracies: vec![0.6, 0.9, 0.8, 0.7], briers: vec![0.3, 0.2, 0.1, 0.1] };
-        assert_eq!(course.figures(), [Some(0.9), Some(0.7), Some(0.8)]);
-        let unjudged = Course { briers: Vec::new(), ..course };
+        let log = EpochLog { accuracies: vec![0.6, 0.9, 0.8, 0.7], briers: vec![0.3, 0.2, 0.1, 0.1] };
+        assert_eq!(log.measures(), [Some(0.9), Some(0.7), Some(0.8)]);
+        let unjudged = EpochLog { briers: Vec::new(), ..log };
         assert_eq!(unjudged.points("t", MethodName::EASYLLP, 4, 2).len(), 2);
     }
 
@@ -359,9 +362,9 @@ mod tests {
                  methods = [\"easyllp\"]\nbag-sizes = [2]\nreplicas = 1\nepochs = 1\n{more}"
             )
         };
-        let course = Course { accuracies: vec![0.5], briers: Vec::new() };
+        let log = EpochLog { accuracies: vec![0.5], briers: Vec::new() };
         let tasks = ["even vs odd", "0 vs rest", "1 vs rest"];
-        let points = tasks.map(|task| course.points(task, MethodName::EASYLLP, 2, 1)).concat();
+        let points = tasks.map(|task| log.points(task, MethodName::EASYLLP, 2, 1)).concat();
         let usual: Accuracy = toml::from_str(&text("")).unwrap();
         assert_eq!(usual.pictures(&points), ["even vs odd", "one vs all"]);
         assert!(usual.shows("one vs all", "1 vs rest") && !usual.shows("one vs all", "even vs odd"));
@@ -405,7 +408,7 @@ mod tests {
         cells.iter().map(|cell| (cell.work)(&|_| ControlFlow::Continue(())).unwrap().unwrap()).collect()
     }
 
-    /// In passes, side by side, and alone: as many rows as were announced, but for what is left over when bags are held out.
+    /// In passes, side by side, and alone: as many rows as were announced, except for the rest when bags are held out.
     #[test]
     fn cells_tell_of_as_many_rows_as_they_said() {
         let digits = digits();
@@ -432,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_training_that_runs_away_at_once_finds_nothing_and_is_no_error() {
+    fn a_run_that_diverges_at_once_has_no_result_and_is_no_error() {
         let mut digits = digits();
         // Pixels as bright as numbers go: no gradient of them is finite.
         let too_bright = Array2::from_elem((digits.train.n_rows(), digits.train.n_dense()), f32::MAX);

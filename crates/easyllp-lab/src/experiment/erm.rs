@@ -1,4 +1,5 @@
-//! Empirical risk minimisation: the excess risk of the best model for corrected targets, against how many bags there are and how large.
+//! Empirical risk minimisation: the excess risk of the minimiser for corrected targets, against the
+//! number of bags and their size.
 
 use super::population::{self, DIMENSION, P};
 use super::{check_all, check_sizes_and_bags, seed_of};
@@ -19,15 +20,15 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// What to run.
+/// The settings of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Erm {
-    /// Rows in a bag; 1 is supervision.
+    /// Bag sizes; 1 is supervised.
     pub sizes: Vec<usize>,
-    /// How many bags there are.
+    /// Numbers of bags.
     pub bags: Vec<usize>,
-    /// Samples at each place.
+    /// Samples per point.
     pub samples: u32,
 }
 
@@ -37,14 +38,14 @@ impl Erm {
         check_all(&[("`samples` must be at least 1", self.samples > 0)])
     }
 
-    /// What is held fixed: the size where the number of bags changes (the middle one), and the rows in all where the size does (those of the
-    /// greatest number of bags).
+    /// What is fixed: the (middle) bag size while the number of bags varies, and the number of rows
+    /// (for the largest number of bags) while the size varies.
     pub(crate) fn fixed(&self) -> (usize, usize) {
         let middle = self.sizes[self.sizes.len() / 2];
         (middle, middle * self.bags.iter().max().expect("checked"))
     }
 
-    /// By the number of bags, and by size.
+    /// By number of bags, and by bag size.
     pub(super) fn cells(&self, seed: u64) -> Vec<Cell<'static>> {
         let (middle, n_rows) = self.fixed();
         let by_bags = self.bags.iter().map(|&bags| ("by bags", bags as f64, middle, bags));
@@ -74,7 +75,7 @@ impl Erm {
                 move |tell| {
                     let mut rng = ChaCha8Rng::seed_from_u64(seed_of(seed, &key));
                     // Both are the paper's, since bags are of one size: with the true p, and with the pooled p̂ that its note on p
-                    // recommends, but for a factor of (1 − 1/N)/(1 − 1/n) on α − p̂.
+                    // recommends, up to a factor of (1 − 1/N)/(1 − 1/n) on α − p̂.
                     let forms = [
                         ("paper", Correction::Paper(LabelPrior::binary(P)?)),
                         ("centred", Correction::Centred(BagWeights::Equal)),
@@ -111,11 +112,13 @@ impl Erm {
     }
 }
 
-/// What theory says of both forms, and of supervision on as many rows, to first order in 1/n.
+/// The theory of both forms, and of supervised training on as many rows, to first order in 1/n.
 ///
-/// Let V = Σ x(A − w*·x) over a bag. The minimiser is off by the mean of V over rows, so that the excess risk is ½E‖V‖²/(nk²). With
-/// A = p + Σ(y − p), a coordinate x_c of mean 0 has E[V_c²] = k(kpq − ‖w‖²) + k(k − 1)w_c², and the intercept, along which the targets
-/// of all rows of a bag are off together, k³pq − (2k² − k)‖w‖². Centring leaves of the intercept what labels themselves leave: k times the residual.
+/// Let V = Σ x(A − w*·x) over a bag. The minimiser deviates by the mean of V over rows, so the
+/// excess risk is ½E‖V‖²/(nk²). With A = p + Σ(y − p), a coordinate x_c of mean 0 has E[V_c²] =
+/// k(kpq − ‖w‖²) + k(k − 1)w_c². The intercept, along which the targets of all rows of a bag
+/// deviate together, has k³pq − (2k² − k)‖w‖². Centring reduces the intercept's term to that of row
+/// labels: k times the residual.
 fn expected(size: usize, n_bags: usize) -> [(&'static str, f64); 3] {
     let (k, n) = (size as f64, n_bags as f64);
     let (of_labels, squares) = (P * (1.0 - P), population::square_of_weights());
@@ -130,11 +133,12 @@ fn expected(size: usize, n_bags: usize) -> [(&'static str, f64); 3] {
     ]
 }
 
-/// The paper's bounds on the excess risk, which hold with a chance of 0.95: 2Γ (the corollary of Theorem *ucb*), and twice the bound for
-/// as many labels (eq. *event_level*).
+/// The paper's bounds on the excess risk, with probability 0.95: 2Γ (the corollary of Theorem
+/// *ucb*), and twice the bound for as many row labels (eq. *event_level*).
 ///
-/// Models are those with ‖w‖ ≤ ½, a ball that holds the optimum. Then |w·x| ≤ ½√d =: F, losses ½(f − y)² are at most B = ½(F + 1)² and
-/// change at most by F + 1 with f, so that their Rademacher complexities are at most (F + 1)F/√N.
+/// The models are those with ‖w‖ ≤ ½, a ball that contains the optimum. Then |w·x| ≤ ½√d =: F,
+/// losses ½(f − y)² are at most B = ½(F + 1)² with a Lipschitz constant of at most F + 1, and the
+/// Rademacher complexities are at most (F + 1)F/√N.
 fn bounds(size: usize, n_bags: usize) -> [(&'static str, f64); 2] {
     let (k, n) = (size as f64, n_bags as f64);
     let largest_score = 0.5 * DIMENSION.sqrt();

@@ -1,17 +1,17 @@
-//! Bags that no training sees, with their rows apart from all others: what judges a round.
+//! Validation bags with a copy of their rows.
 
 use easyllp::{Bags, Estimator, Predictions, loss::Link};
 use ndarray::ArrayView2;
 
-/// Bags over rows that are counted anew.
+/// Bags with indices into these rows.
 pub(super) struct HeldOut {
-    /// The rows, by their places among all.
+    /// The row indices in the whole table.
     pub(super) rows: Vec<u32>,
     bags: Bags,
 }
 
 impl HeldOut {
-    /// These bags, and their rows.
+    /// Copies these bags and their rows.
     pub(super) fn new(bags: &Bags) -> Self {
         let (rows, bags) = bags.reindexed();
         Self { rows, bags }

@@ -1,4 +1,4 @@
-//! Methods by name, as experiments list them: each with its default parameters, but for what an experiment sets.
+//! Methods by name in experiments, with default parameters unless an experiment sets them.
 
 use easyllp::method::{
     BagObjective, CountLikelihood, DebiasedSquare, LabelGeneration, MethodConfig, ProportionMatching,
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// The name of row labels in experiments and results, which is the paper's.
+/// The name of row labels in experiments and results, as in the paper.
 const EVENT: &str = "event";
 
 /// The name of a built-in method.
@@ -35,7 +35,7 @@ impl MethodName {
         if self == Self::SUPERVISED { EVENT } else { self.0 }
     }
 
-    /// The method with these parameters, as far as it has them.
+    /// The method with those of these parameters that it has.
     pub(crate) fn with(self, parameters: &[(&str, usize)]) -> Result<MethodConfig> {
         let default = self.config();
         let known = default.parameters();
@@ -78,7 +78,7 @@ impl MethodName {
         )
     }
 
-    /// Whether it goes in rounds between labels and model.
+    /// Whether it alternates between labels and model in rounds.
     pub(crate) fn goes_by_rounds(self) -> bool {
         matches!(self.config(), MethodConfig::LlpEm(_) | MethodConfig::AlternatingMeanMap(_))
     }

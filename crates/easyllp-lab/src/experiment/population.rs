@@ -1,5 +1,6 @@
-//! A population with a known optimum: x ∈ {±1}⁷, each as likely as any other, and P(y = 1 | x) = p + w·x, between 0.02 and 0.58. The
-//! optimum of the squared loss is linear; with the constant that the intercept weighs, rows have d = 8 uncorrelated coordinates.
+//! A population with a known optimum: x ∈ {±1}⁷ uniformly, and P(y = 1 | x) = p + w·x, between 0.02
+//! and 0.58. The optimum of the squared loss is linear; with the intercept's constant, rows have d
+//! = 8 uncorrelated coordinates.
 
 use crate::error::Result;
 use easyllp::{Bags, Noise, Partition, Rows, model::LinearModel};
@@ -10,13 +11,13 @@ use rand_chacha::ChaCha8Rng;
 const N_FEATURES: usize = 7;
 const WEIGHTS: [f64; N_FEATURES] = [0.04, -0.04, -0.04, 0.04, 0.04, -0.04, 0.04];
 
-/// What it is, for those who look at results.
+/// The description on the page.
 pub(crate) const IN_WORDS: &str = "Rows are x ∈ {±1}⁷, each as likely as any other, with P(y = 1 | x) = p + w·x, p = 0.3 and weights of ±0.04: the \
                                    best model for the squared loss is linear, and known.";
 
 /// The share of positives.
 pub(super) const P: f64 = 0.3;
-/// The d of formulas.
+/// The d of the formulas.
 pub(super) const DIMENSION: f64 = N_FEATURES as f64 + 1.0;
 
 /// ‖w‖², without the intercept.
@@ -47,7 +48,7 @@ pub(super) fn draw(k: usize, n_bags: usize, rng: &mut ChaCha8Rng) -> Result<(Row
     Ok((Rows::dense(features)?, Bags::binary(partition, &positives, Noise::None)?))
 }
 
-/// By how much the risk E[½(f − y)²] of a model is above the least one: half of ‖w − w*‖².
+/// The excess risk of a model: E[½(f − y)²] minus its minimum, which is half of ‖w − w*‖².
 pub(super) fn excess_risk(model: &LinearModel) -> f64 {
     let of_intercept = (f64::from(model.intercept()[[0, 0]]) - P).powi(2);
     let of_weights = model.weights().into_iter().zip(WEIGHTS).map(|(&w, best)| (f64::from(w) - best).powi(2));

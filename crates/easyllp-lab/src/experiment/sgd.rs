@@ -1,4 +1,5 @@
-//! The paper's Algorithm *pickone*: the excess risk of its last iterate, against how many bags it saw and how large they were.
+//! The paper's Algorithm *pickone*: the excess risk of its last iterate, against the number of bags
+//! and their size.
 
 use super::population::{self, DIMENSION, P};
 use super::{check_all, check_sizes_and_bags, seed_of};
@@ -13,19 +14,19 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// What to run.
+/// The settings of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sgd {
-    /// Rows in a bag.
+    /// Bag sizes.
     pub sizes: Vec<usize>,
-    /// Bags that a pass sees.
+    /// Numbers of bags per pass.
     pub bags: Vec<usize>,
-    /// Passes, each over bags of its own.
+    /// Passes, each over its own bags.
     pub passes: u32,
 }
 
-/// The radius of the ball that iterates are held in; the optimum is well within.
+/// The radius of the ball that iterates are projected onto; the optimum is well inside.
 const RADIUS: f64 = 2.0;
 
 impl Sgd {
@@ -34,13 +35,13 @@ impl Sgd {
         check_all(&[("`passes` must be at least 1", self.passes > 0)])
     }
 
-    /// What is held fixed: the size where the number of bags changes (the middle one), and the number of bags where their size does (the
-    /// greatest).
+    /// What is fixed: the (middle) bag size while the number of bags varies, and the (largest)
+    /// number of bags while the size varies.
     pub(crate) fn fixed(&self) -> (usize, usize) {
         (self.sizes[self.sizes.len() / 2], *self.bags.iter().max().expect("checked"))
     }
 
-    /// By the number of bags, and by size.
+    /// By number of bags, and by bag size.
     pub(super) fn cells(&self, seed: u64) -> Vec<Cell<'static>> {
         let (middle, most) = self.fixed();
         let by_bags = self.bags.iter().map(|&bags| ("by bags", bags as f64, middle, bags));
@@ -95,10 +96,12 @@ impl Sgd {
     }
 }
 
-/// The mean excess risk of the last iterate: exact, but for the projection, which a pass hardly needs after its first steps.
+/// The mean excess risk of the last iterate: exact except for the projection, which is rarely
+/// active after the first steps.
 ///
-/// Let e be how far the model is from the optimum, and ξ = A − p − w·x what the target of a row is off there. A step leads to
-/// e − ηx(e·x − ξ). Since E[ξ | x] = 0, E[xxᵀ] is the identity and ‖x‖² = d, v = E‖e‖² goes to
+/// Let e be the distance from the optimum, and ξ = A − p − w·x the deviation of a row's target at
+/// the optimum. A step leads to e − ηx(e·x − ξ). Since E[ξ | x] = 0, E[xxᵀ] is the identity and
+/// ‖x‖² = d, v = E‖e‖² becomes
 ///
 /// ```text
 /// v(1 − 2η + η²d) + η²d·E[ξ²]
@@ -146,7 +149,7 @@ mod tests {
     use crate::point::Summary;
 
     /// The mean of 800 passes, whose standard error is 2 %, within four of these of theory, and another 1 % for the projection (of 400 steps the
-    /// last ones know nothing of it: 60,000 passes at each place were within 0.3 %). Passes on 20 of the seeds 0 to 19.
+    /// last ones do not depend on it: 60,000 passes at each place were within 0.3 %). Passes on 20 of the seeds 0 to 19.
     #[test]
     fn excess_risks_are_those_of_theory() {
         let seed = std::env::var("EASYLLP_TEST_SEED").map_or(3, |seed| seed.parse().unwrap());

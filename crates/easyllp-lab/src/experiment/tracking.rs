@@ -1,11 +1,11 @@
-//! The paper's figure *tracking*: the loss in the course of a training by EasyLLP, true and as bags tell it, with bags dealt anew in
-//! every round.
+//! The paper's figure *tracking*: the loss during training with EasyLLP, true and estimated from
+//! bags, with bags that are regrouped in every epoch.
 
 use super::method::MethodName;
 use super::{check_all, seed_of, written_out};
 use crate::data::{Data, DatasetName, Task};
 use crate::error::Result;
-use crate::experiment::ran_away::as_far_as_it_went;
+use crate::experiment::diverged::until_divergence;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::bagging::{self, Sizes};
@@ -23,21 +23,21 @@ use easyllp::{
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// What to train.
+/// The settings of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tracking {
-    /// On which data.
+    /// The data set.
     pub dataset: DatasetName,
-    /// For which task.
+    /// The task.
     pub task: String,
-    /// Which model.
+    /// The model.
     pub model: String,
-    /// Rows in a bag.
+    /// The bag size.
     pub bag_size: usize,
-    /// Rounds of Adam.
+    /// The number of epochs of Adam.
     pub epochs: usize,
-    /// How often.
+    /// The number of replicas.
     pub replicas: u32,
 }
 
@@ -128,7 +128,7 @@ impl Tracking {
         session.set_seed(seed);
         session.set_early_stopping(judge);
         session.set_watch(&mut watch);
-        as_far_as_it_went(session.run(&MethodName::EASYLLP.with(&[("rebag", self.bag_size)])?))?;
+        until_divergence(session.run(&MethodName::EASYLLP.with(&[("rebag", self.bag_size)])?))?;
         drop(session);
         Ok((!is_over).then_some(points))
     }

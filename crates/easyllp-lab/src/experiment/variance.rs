@@ -1,8 +1,10 @@
-//! The paper's figure *variance_comparison*: how estimates of E[g(x, y)] vary, with surrogate labels and without, from one row of a bag or from
-//! all; and what is gained where the prior is not used at all (the centred form).
+//! The paper's figure *variance_comparison*: the variance of estimates of E[g(x, y)], with and
+//! without surrogate labels, from one row of a bag or from all; and the variance of the centred
+//! form, which does not use the prior.
 //!
-//! Rows are x ~ U[0, 1] with y = 1{x ≤ p}, and g = 1{x ≤ p}·y, so that E[g] = p. With S positives in a bag of k, T = S − kp and
-//! A = p + T the estimate from all rows is A·S/k, that from one row A·y.
+//! Rows are x ~ U[0, 1] with y = 1{x ≤ p}, and g = 1{x ≤ p}·y, so E[g] = p. With S positives in a
+//! bag of k rows, T = S − kp and A = p + T, the estimate from all rows is A·S/k, and from one row
+//! A·y.
 
 use super::{check_all, seed_of};
 use crate::error::Result;
@@ -16,17 +18,17 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// What to draw.
+/// The settings of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Variance {
-    /// Rows in a bag, at p = ½.
+    /// Bag sizes, at p = ½.
     pub sizes: Vec<usize>,
     /// Shares of positives, in bags of `size`.
     pub shares: Vec<f64>,
     /// See `shares`.
     pub size: usize,
-    /// Samples of [`Variance::BAGS`] bags each.
+    /// The number of samples of [`Variance::BAGS`] bags each.
     pub samples: usize,
 }
 
@@ -35,7 +37,7 @@ const ESTIMATES: [&str; 5] =
     ["surrogate one", "surrogate avg", "derandomised one", "derandomised avg", "centred"];
 
 impl Variance {
-    /// Bags in a sample: the centred form takes them together, the others one by one.
+    /// Bags per sample: the centred form combines them, the others use each alone.
     pub const BAGS: usize = 16;
 
     pub(super) fn check(&self) -> Result<(), String> {
@@ -109,7 +111,8 @@ impl Variance {
     }
 }
 
-/// The estimates of one sample of bags, by the library's own corrections: of each bag, or of the sample for the centred form.
+/// The estimates of one sample of bags, by the library's corrections: per bag, or per sample for
+/// the centred form.
 fn estimates_of_sample(size: usize, share: f64, rng: &mut ChaCha8Rng) -> Result<[Vec<f64>; 5]> {
     let n_bags = Variance::BAGS;
     let is_positive: Vec<bool> = (0..n_bags * size).map(|_| rng.random::<f64>() <= share).collect();
@@ -137,7 +140,7 @@ fn estimates_of_sample(size: usize, share: f64, rng: &mut ChaCha8Rng) -> Result<
     Ok([of_one(&surrogate), of_all(&surrogate), of_one(&soft), of_all(&soft), vec![mean(&centred)]])
 }
 
-/// The variance of some numbers, and its standard error.
+/// The variance of some numbers, with its standard error.
 fn variance_with_error(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -148,7 +151,8 @@ fn variance_with_error(values: &[f64]) -> (f64, f64) {
     (second * n / (n - 1.0), square.sqrt())
 }
 
-/// The variances that theory says, in the order of [`ESTIMATES`]; that of the centred form is of a sample of [`Variance::BAGS`] bags.
+/// The theoretical variances, in the order of [`ESTIMATES`]; for the centred form of a sample of
+/// [`Variance::BAGS`] bags.
 fn closed_forms(size: usize, share: f64) -> [f64; 5] {
     let (k, p, q) = (size as f64, share, 1.0 - share);
     // Central moments of S.

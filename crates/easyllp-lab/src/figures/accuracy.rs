@@ -1,5 +1,5 @@
-//! Accuracy against the size of bags, a picture for each task and protocol; one class against the rest is one picture for all classes,
-//! and one for each where that is asked for.
+//! Accuracy against bag size, a figure per task and protocol. The one-vs-all tasks share one figure
+//! of their mean, and have one figure each on request.
 
 use super::{Figure, file_part};
 use crate::experiment::{ALL, Accuracy, MEASURES};
@@ -41,7 +41,7 @@ pub(super) fn figures(accuracy: &Accuracy, points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// Supervision is the same for every size.
+/// Row labels do not depend on the bag size.
 fn drawn(accuracy: &Accuracy, name: &str, line: &[(f64, crate::point::Summary)]) -> Line {
     let mut points: Vec<(f64, f64, f64)> =
         line.iter().map(|(x, found)| (*x, found.mean, found.deviation)).collect();

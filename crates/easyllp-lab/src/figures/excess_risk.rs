@@ -1,4 +1,4 @@
-//! Excess risk against the number of bags and their size, with what theory says.
+//! Excess risk against the number of bags and their size, with the theory.
 
 use super::Figure;
 use crate::experiment::{Erm, Sgd};
@@ -14,7 +14,7 @@ pub(super) fn of_sgd(sgd: &Sgd, points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// The orders that the paper's theorem has for one pass, as lines that end where what is found does.
+/// The orders of the paper's theorem for one pass, as lines that end at the last measured point.
 fn slopes(by_bags: bool, numbers: &[(String, Vec<(f64, Summary)>)]) -> Vec<Line> {
     // With n bags of k rows.
     let orders = [("soft", "√(k/n)", 0.5), ("surrogate", "k/√n", 1.0)];
@@ -36,7 +36,8 @@ pub(super) fn of_erm(erm: &Erm, points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// What is kept as `paper` and `centred` are both the paper's form, with one p or the other: pictures say which.
+/// The keys `paper` and `centred` are both the paper's form, with known or pooled p: figures say
+/// which.
 fn by_prior(mut point: Point) -> Point {
     match point.series.as_str() {
         "paper" => point.series = "paper (known p)".into(),
@@ -46,7 +47,7 @@ fn by_prior(mut point: Point) -> Point {
     point
 }
 
-/// How far above what is found the paper's bounds are.
+/// The ratio of the paper's bounds to the measured risk.
 fn bounds(points: &[Point]) -> Option<Figure> {
     let of = |measure: &str| lines(points, |panel| panel == "by size", measure);
     let (found, bounds) = (of("excess risk"), of("bound"));
@@ -74,10 +75,10 @@ fn bounds(points: &[Point]) -> Option<Figure> {
     })
 }
 
-/// What runs across where the number of bags changes.
+/// The x axis where the number of bags varies.
 const BAGS: &str = "bags";
 
-/// At this size where the number of bags changes, and with so many of something where the size does.
+/// The fixed bag size where the number of bags varies, and what is fixed where the size varies.
 fn figures(points: &[Point], size: usize, at_every_size: &str) -> Vec<Figure> {
     let panels = [
         ("by bags", BAGS, format!("Excess risk against the number of bags, {size} rows in each")),

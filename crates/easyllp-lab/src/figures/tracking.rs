@@ -1,4 +1,4 @@
-//! The loss round by round, true and from bags.
+//! The loss by epoch, true and estimated from bags.
 
 use super::Figure;
 use crate::experiment::Tracking;
@@ -18,7 +18,7 @@ pub(super) fn figures(tracking: &Tracking, points: &[Point]) -> Vec<Figure> {
         Some(Line { name: name.clone(), style: Style::Band, points })
     };
     let chart = LineChart {
-        title: format!("Training loss, {} rows in a bag, dealt anew in every round", tracking.bag_size),
+        title: format!("Training loss, {} rows in a bag, regrouped in every round", tracking.bag_size),
         x_name: "round".into(),
         y_name: "log loss on the rows to train on".into(),
         x_by_ratio: false,

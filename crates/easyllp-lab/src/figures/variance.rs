@@ -1,4 +1,4 @@
-//! Variances as dots, with the closed forms through them.
+//! Measured variances as dots, with their closed forms as curves.
 
 use super::Figure;
 use crate::experiment::Variance;

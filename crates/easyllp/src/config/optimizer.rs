@@ -1,18 +1,19 @@
-//! Which optimizer trains a model, and why: some settings decide it without naming it.
+//! Which optimizer trains a model, and which settings decide it.
 
 use super::FitConfig;
 use crate::model::ModelSpec;
 use crate::session::{Method, Requires};
 use std::fmt;
 
-/// Which optimizer trains, and the settings that decide it, in backquotes.
+/// The optimizer that trains, and the settings that decide it, in backquotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptimizerChoice {
     /// `L-BFGS`, `Adam` or `SGD`.
     pub name: &'static str,
-    /// Why it is not the default of linear models, L-BFGS.
+    /// Why it is not L-BFGS, the default of linear models.
     pub because: Option<String>,
-    /// Whether the same model and method would be trained with L-BFGS without `epochs`, `lr` and `batch_size`.
+    /// Whether the same model and method would use L-BFGS if `epochs`, `lr` and `batch_size` were
+    /// unset.
     pub is_by_setting: bool,
 }
 
@@ -32,7 +33,7 @@ impl fmt::Display for OptimizerChoice {
 }
 
 impl FitConfig {
-    /// Which optimizer trains the configured method, and why.
+    /// The optimizer of the configured method, and why.
     pub fn optimizer_choice(&self) -> OptimizerChoice {
         let is_linear = self.model == ModelSpec::Linear;
         if self.method.requires() == Requires::OnePass {
@@ -60,7 +61,7 @@ impl FitConfig {
         Self::reason_by_nature(method, is_linear).or_else(by_setting)
     }
 
-    /// Why it would be Adam whatever the optimizer's settings are.
+    /// Why training uses Adam even if no optimizer setting is given.
     fn reason_by_nature(method: &dyn Method, is_linear: bool) -> Option<String> {
         match method.requires() {
             _ if !is_linear => Some("the model is not linear".to_owned()),

@@ -1,12 +1,13 @@
-//! Corrections are unbiased: shown exactly, by going through every outcome and not by sampling some.
+//! Corrections are unbiased: proved by enumerating every outcome, not by sampling.
 //!
-//! Centred forms: every way to deal N fixed rows into bags of given sizes. The paper's and the naive form: every draw of
-//! independent rows from a small population. Two functions g are looked at throughout, neither of them symmetric.
+//! Centred forms: every assignment of N fixed rows to bags of given sizes. The paper's and the
+//! naive form: every draw of independent rows from a small population. Two asymmetric functions g
+//! are used throughout.
 
 use super::*;
 use crate::bags::{Noise, Partition};
 
-/// g(row, class): two functions that have nothing to do with each other.
+/// g(row, class): two unrelated functions.
 const FUNCTIONS: [fn(usize, usize) -> f64; 2] = [
     |row, class| (1.3 * row as f64 + 0.7).sin() + (class * row) as f64 * 0.6,
     |row, class| if class == 1 { 2.0 + (row * row) as f64 * 0.11 } else { -0.4 * row as f64 - class as f64 },
@@ -42,7 +43,7 @@ fn deal(order: &[u32], sizes: &[usize]) -> Partition {
     Partition::new(order.len(), bags).unwrap()
 }
 
-/// What stands in for a row's label: its bag's proportions, or each draw of a label from them.
+/// What replaces a row's label: its bag's proportions, or each draw of a label from them.
 #[derive(Clone, Copy, Debug)]
 enum Label {
     Soft,

@@ -1,16 +1,18 @@
-//! Targets whose means are class shares.
+//! Shift targets so that their means are class shares.
 //!
-//! Log loss and hinge loss fall without end along a shift of all scores (the intercept, which has no penalty) when the mean
-//! target of a class leaves (0, 1). Corrected targets can do that: the paper's form with a known prior has the mean
-//! p + Σk_i²(α_i − p)/N, whose variance is p(1 − p)Σk_i³/N²; surrogate labels add as much, and noisy counts of a rare class
-//! may sum to less than nothing. No share of rows lies outside (0, 1), so training adds one constant per class that brings
-//! the mean to the known prior, or to the pooled share moved into (0, 1).
+//! Log loss and hinge loss are unbounded below along a shift of all scores (the intercept has no
+//! penalty) if the mean target of a class leaves (0, 1). Corrected targets can do that. The paper's
+//! form with a known prior has the mean p + Σk_i²(α_i − p)/N, whose variance is p(1 − p)Σk_i³/N².
+//! Surrogate labels add as much variance, and noisy counts of a rare class may have a negative sum.
+//! No class share lies outside (0, 1). Training therefore adds one constant per class, which moves
+//! the mean to the known prior, or to the pooled share clipped into (0, 1).
 //!
-//! The constant changes nothing about how targets differ from bag to bag, and it takes the noise of the mean out of the
-//! intercept. Its price is a small bias. With a known prior the corrected risk is `E[(1−p)ℓ₀ + pℓ₁] + Cov(y, ℓ₁ − ℓ₀)`, and the
-//! shift shrinks the estimate of the covariance by the factor 1 − Σk_i²/N², which is 1 − 1/n for n bags of one size
-//! (`enumeration.rs` shows it exactly). Without a known prior nothing is shifted unless the pooled share leaves (0, 1), and
-//! surrogate labels, whose draws do not depend on the rows, are shifted without bias.
+//! The constant does not change how targets differ between bags, and it removes the noise of the
+//! mean from the intercept. It adds a small bias. With a known prior the corrected risk is
+//! `E[(1−p)ℓ₀ + pℓ₁] + Cov(y, ℓ₁ − ℓ₀)`, and the shift multiplies the estimated covariance by 1 −
+//! Σk_i²/N², which is 1 − 1/n for n bags of one size (`enumeration.rs` proves it). Without a known
+//! prior nothing is shifted unless the pooled share leaves (0, 1). Surrogate labels are shifted
+//! without bias, since their draws do not depend on the rows.
 
 use super::{Line, Targets};
 use crate::bags::Bags;
@@ -18,12 +20,13 @@ use crate::classes::columns;
 use crate::prior::onto_simplex;
 use ndarray::ArrayView1;
 
-/// How far a mean of `f32` targets may be off, relative to the largest of them.
+/// The relative rounding error allowed in a mean of `f32` targets.
 const ROUNDING: f64 = 1e-6;
 
 impl Targets {
-    /// Adds one constant per class so that the targets of these rows average to shares in (0, 1): the given shares, one per
-    /// class, or the means that the targets have. Means that are these shares up to rounding are left as they are.
+    /// Adds one constant per class so that the targets of these rows average to shares in (0, 1):
+    /// the given shares, one per class, or else the targets' own means. Means that match up to
+    /// rounding are not changed.
     #[expect(clippy::cast_possible_truncation, reason = "targets are stored as f32")]
     pub(crate) fn shift_to_shares(&mut self, rows: &[u32], shares: Option<Vec<f64>>) {
         let n_classes = self.n_classes();
@@ -59,7 +62,7 @@ fn mean(column: ArrayView1<f32>, rows: &[u32]) -> f64 {
     rows.iter().map(|&row| f64::from(column[row as usize])).sum::<f64>() / rows.len() as f64
 }
 
-/// Shares of at least `least` each, near the given ones; shares that are large enough stay as they are.
+/// The nearest shares that are at least `least` each.
 pub(crate) fn inside(shares: Vec<f64>, least: f64) -> Vec<f64> {
     if shares.iter().all(|&share| share >= least) {
         return shares;

@@ -1,4 +1,4 @@
-//! Random dealings of labels into bags: the multivariate hypergeometric distribution.
+//! Random permutations of labels over bags: the multivariate hypergeometric distribution.
 
 use crate::bags::Bags;
 use crate::prior::LabelPrior;
@@ -7,13 +7,13 @@ use rand::{Rng, RngExt};
 use rand_distr::Distribution;
 use rand_distr::weighted::WeightedAliasIndex;
 
-/// One dealing of labels, and the room to make it in.
+/// One permutation of labels, with its buffers.
 pub(super) struct Dealing {
     /// n × C.
     pub(super) counts: Array2<f64>,
-    /// For each bag, how many of its rows have no label yet.
+    /// For each bag, the number of rows without a label yet.
     left: Vec<u64>,
-    /// For each bag, how many rows have the label that is being dealt.
+    /// For each bag, the number of rows with the label that is being assigned.
     dealt: Vec<u64>,
 }
 
@@ -28,20 +28,21 @@ impl Dealing {
     }
 }
 
-/// Deals labels of known totals into bags of known sizes, every dealing being as likely as any other.
+/// Assigns labels of known totals to bags of known sizes; every assignment is equally likely.
 ///
-/// One class after the other: each row without a label takes this one with a probability a little below the class's
-/// share, which makes a binomial count of each bag. However many these are in all, which rows they are is pure chance,
-/// and it stays so if rows picked at random are added or taken away until the total is right. That takes a few random
-/// numbers a bag and about √total to make it right, where a shuffle takes one a row. Hypergeometric draws, bag after
-/// bag, would be of other parameters each time, and to set up one of `rand_distr` takes time proportional to the total.
+/// Classes are assigned one after the other. Each unlabelled row takes the class with a probability
+/// slightly below the class's share, which gives a binomial count per bag. Given their total, these
+/// rows are a uniform sample, and they stay one if random rows are added or removed until the total
+/// is right. This takes a few random numbers per bag and about √total for the correction; a shuffle
+/// takes one per row. Hypergeometric draws per bag would each have other parameters, and setting up
+/// one of `rand_distr` takes time proportional to the total.
 pub(super) struct Dealer {
     sizes: Vec<u64>,
-    /// All classes but the most common, the rarest first, so that few rows are in the way of a row picked at random.
+    /// All classes except the most common, the rarest first, so that a random row is usually free.
     classes: Vec<Labels>,
-    /// The most common class, which takes what is left.
+    /// The most common class, which takes the remaining rows.
     last: usize,
-    /// Picks the bag of a row picked at random.
+    /// Picks the bag of a random row.
     bag: WeightedAliasIndex<u64>,
 }
 
@@ -90,7 +91,7 @@ impl Dealer {
         }
     }
 
-    /// Deals the labels of one class among the rows that have none.
+    /// Assigns the labels of one class to rows without a label.
     fn deal_class(&self, labels: &Labels, left: &[u64], dealt: &mut [u64], rng: &mut impl Rng) {
         let mut n_dealt = 0;
         for (&left, dealt) in left.iter().zip(&mut *dealt) {
@@ -111,16 +112,17 @@ impl Dealer {
     }
 }
 
-/// Binomial counts of any number of rows, all of one probability.
+/// Binomial counts of any number of rows with one probability.
 ///
-/// A count is the sum over the digits of that number, so that a table for each digit serves all sizes.
+/// A count is the sum over the digits of the number of rows, so that one table per digit serves all
+/// sizes.
 struct BinomialCounts {
     /// For each place, a table for each of the digits from 1; the digit d at place b stands for d · 64^b rows.
     places: Vec<Vec<BinomialTable>>,
 }
 
 impl BinomialCounts {
-    /// A digit has so many bits: fewer make more places, more make tables that leave the cache.
+    /// Bits per digit: fewer bits make more digits, more bits make tables that leave the cache.
     const BITS: u32 = 6;
 
     fn new(p: f64, most_rows: u64) -> Self {
@@ -144,17 +146,17 @@ impl BinomialCounts {
     }
 }
 
-/// A binomial distribution, but for counts whose probability is next to nothing.
+/// A binomial distribution without the counts of negligible probability.
 struct BinomialTable {
     least: u64,
     above: WeightedAliasIndex<f64>,
 }
 
 impl BinomialTable {
-    /// Weights below this share of the greatest are left out.
+    /// Weights below this share of the largest are left out.
     const NEXT_TO_NOTHING: f64 = 1e-20;
 
-    /// Of n rows that each count with probability p < 1.
+    /// The distribution for n rows with probability p < 1 each.
     fn new(n: u64, p: f64) -> Self {
         let odds = p / (1.0 - p);
         #[expect(
@@ -187,7 +189,8 @@ impl BinomialTable {
     }
 }
 
-/// How many rows each class has: whole numbers that sum to N, each within one of what noise leaves of it.
+/// The number of rows of each class: whole numbers that sum to N, each within one of the noisy
+/// total.
 fn whole_totals(bags: &Bags) -> Vec<u64> {
     let n_rows = bags.n_members() as u64;
     let prior = LabelPrior::pooled(bags);

@@ -1,8 +1,9 @@
-//! Do rows' features differ from bag to bag by more than chance allows?
+//! Test whether features differ between bags by more than chance.
 //!
-//! Bags that were put together at random have means of a feature that differ as random samples do: the ratio of the
-//! variance between bags to that within is near 1 and follows F(n − 1, N − n) (one-way analysis of variance). Bags made by a
-//! feature, or by something that goes with one, show it there, whether labels have to do with it or not.
+//! In random bags, bag means of a feature differ as in random samples: the ratio of the variance
+//! between bags to the variance within bags is near 1 and follows F(n − 1, N − n) (one-way analysis
+//! of variance). Bags made by a feature, or by something correlated with it, have a larger ratio,
+//! even if labels are unrelated.
 
 use crate::bags::Bags;
 use crate::error::{Error, Result, check_length};
@@ -15,11 +16,11 @@ use std::ops::Range;
 /// A feature that differs between bags.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct UnevenFeature {
-    /// Which feature.
+    /// The feature.
     pub feature: Feature,
-    /// The variance between bags over that within; 1 is chance.
+    /// The variance between bags divided by the variance within bags; 1 by chance.
     pub ratio: f64,
-    /// The chance of so large a ratio, times the number of features looked at.
+    /// The p-value, multiplied by the number of features tested (Bonferroni).
     pub p_value: f64,
 }
 
@@ -41,7 +42,7 @@ pub enum Feature {
 /// The level of [`uneven_features`] at which the program and the Python package name a column.
 pub const UNEVEN_LEVEL: f64 = 0.001;
 
-/// Features whose p-value, corrected for their number, is below `level`, the most uneven first.
+/// Features whose corrected p-value is below `level`, the largest ratio first.
 ///
 /// ```
 /// use easyllp::diagnose::uneven_features;
@@ -83,8 +84,8 @@ pub fn uneven_features(rows: &Rows, bags: &Bags, level: f64) -> Result<Vec<Uneve
     Ok(found)
 }
 
-/// The sums of squares of a feature: of bags' means around the mean of all rows, each as often as the bag has rows, and of rows
-/// around the means of their bags.
+/// The sums of squares of a feature: between bags (bag means around the overall mean, weighted by
+/// size) and within bags (rows around their bag's mean).
 #[derive(Debug, Clone, Copy, Default)]
 struct Variances {
     between: f64,
@@ -92,25 +93,27 @@ struct Variances {
 }
 
 impl Variances {
-    /// The variance between bags over that within; none if the feature does not vary.
+    /// The variance between bags divided by the variance within bags; none if the feature is
+    /// constant.
     fn ratio(self, n_bags: f64, n_rows: f64) -> Option<f64> {
         let scale = self.between + self.within;
         if scale <= 0.0 {
             return None;
         }
-        // A feature that is constant within every bag is as uneven as can be.
+        // A feature that is constant within every bag is as uneven as possible.
         let within = self.within.max(1e-12 * scale) / (n_rows - n_bags);
         Some(self.between / (n_bags - 1.0) / within)
     }
 }
 
-/// Categories and columns of a sparse matrix that fewer rows have are left out: an F test of so few means little.
+/// Categories and sparse columns in fewer rows are left out: the F test needs more values.
 const RARE: f64 = 0.01;
 
-/// The number of what is rare.
+/// Marks a rare category or column.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// Numbers what is in many rows, but not in all, from `first` on: its place then has its number, where its count was.
+/// Numbers the categories or columns that are in many rows, but not in all, starting from `first`;
+/// counts are replaced by these numbers.
 fn number_common(counts: &mut [u32], first: usize, n_rows: usize) -> impl Iterator<Item = u32> {
     let mut common = Vec::new();
     for (place, count) in (0..).zip(counts) {
@@ -168,7 +171,7 @@ fn column_variances(matrix: &Csr, bags: &Bags) -> (Vec<Feature>, Vec<Variances>)
     (features, variances)
 }
 
-/// Bags in parts that threads share; their number does not depend on the threads.
+/// Bags in chunks for threads; the number of chunks does not depend on the number of threads.
 fn parts(bags: &Bags) -> Vec<Range<usize>> {
     const PARTS: usize = 64;
     let n_bags = bags.n_bags();
@@ -176,7 +179,7 @@ fn parts(bags: &Bags) -> Vec<Range<usize>> {
     (0..n_bags).step_by(length).map(|start| start..(start + length).min(n_bags)).collect()
 }
 
-/// Adds up what parts came to, in order.
+/// Adds the results of the chunks, in order.
 fn added<T>(parts: Vec<Vec<T>>, add: impl Fn(&mut T, T)) -> Vec<T> {
     let mut parts = parts.into_iter();
     let mut sum = parts.next().unwrap_or_default();
@@ -229,8 +232,9 @@ fn dense_variances(all: &RowBatch, bags: &Bags) -> Vec<Variances> {
     })
 }
 
-/// Of features that few rows have: `numbers_of` hands the numbers that a row has on, each with its value. With sums s of bags of k rows
-/// and S of all N rows, the variance between bags is Σ s²/k − S²/N, that within Σ x² − Σ s²/k.
+/// For sparse features: `numbers_of` passes on the features of a row with their values. With sums s
+/// of bags of k rows and S of all N rows, the variance between bags is Σ s²/k − S²/N, and within
+/// bags Σ x² − Σ s²/k.
 fn few_variances(
     bags: &Bags,
     n_features: usize,
@@ -284,7 +288,8 @@ mod tests {
     use crate::bags::{Noise, Partition};
     use ndarray::Array2;
 
-    /// Sums over rows, feature by feature, are the oracle; one thread and many give the same bytes.
+    /// Sums over rows, one feature at a time, are the oracle. Any number of threads gives the same
+    /// bytes.
     #[test]
     fn variances_equal_plain_sums() {
         let n_rows = 900;

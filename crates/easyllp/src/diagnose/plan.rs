@@ -1,14 +1,15 @@
-//! What so many bags can tell, before anything is trained on them.
+//! Plan a data collection: how much information do n bags of k rows hold?
 
 use crate::bags::Bags;
 use crate::error::{Error, Result};
 use serde::Serialize;
 
-/// About how many labelled rows would say as much of a linear model as these bags do.
+/// The approximate number of labelled rows that would train an equally good linear model.
 ///
-/// A linear model learns from the covariance of label and features. A bag of any size shows it with the same noise as a
-/// single row does, as long as features tell little of the label, so bags count as rows; declared noise σ² on a count takes
-/// off its share, p(1−p)/(p(1−p) + σ²/k). Where features tell a lot, labelled rows would say more.
+/// A linear model learns from the covariance of label and features. A bag of any size estimates it
+/// with the same variance as a single row, as long as features explain little of the label, so a
+/// bag counts as a row. Declared noise σ² on a count reduces that to p(1−p)/(p(1−p) + σ²/k). If
+/// features explain much of the label, labelled rows are worth more.
 pub fn equivalent_rows(bags: &Bags) -> f64 {
     // Over the classes the rarest variance rules; for two there is one.
     let spread = bags.pooled_proportions().iter().map(|p| p * (1.0 - p)).fold(f64::INFINITY, f64::min);
@@ -19,9 +20,10 @@ pub fn equivalent_rows(bags: &Bags) -> f64 {
     (0..bags.n_bags()).map(of_bag).sum()
 }
 
-/// The standard error to be expected of an estimated error rate, from so many bags of one size without noise.
+/// The expected standard error of an estimated error rate, for bags of one size without noise.
 ///
-/// Squares of bags' residuals vary by 2·error² as normal ones do, but for single rows, which vary by error·(1 − error).
+/// Squared residuals of bags have variance 2·error², as normal ones do; for single rows it is
+/// error·(1 − error).
 ///
 /// ```
 /// use easyllp::diagnose::{bags_needed, expected_standard_error};
@@ -40,7 +42,7 @@ pub fn expected_standard_error(error: f64, size: usize, n_bags: usize) -> Result
     Ok((variance / (n_bags as f64 - 1.0)).sqrt())
 }
 
-/// How many bags of one size an estimated error rate needs for this standard error.
+/// The number of bags of one size needed to estimate an error rate with this standard error.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -69,24 +71,24 @@ fn variance_of_one(error: f64, size: usize) -> Result<f64> {
     Ok(2.0 * error * error * (1.0 - single) + error * (1.0 - error) * single)
 }
 
-/// The class of linear models that a bound is for: ‖w‖·‖x‖ at most `reach`, and log loss.
+/// The class of linear models that a bound holds for: ‖w‖·‖x‖ at most `reach`, and log loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinearClass {
-    /// The largest score.
+    /// The largest absolute score.
     pub reach: f64,
 }
 
-/// How far the loss on the data can be from that on the population, for every model of a class at once.
+/// A uniform bound on the difference between the loss on the data and the loss on the population.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bounds {
-    /// From n bags of k: Γ(k, n, δ) of the paper (Theorem *ucb*).
+    /// From n bags of k rows: Γ(k, n, δ) of the paper (Theorem *ucb*).
     pub from_bags: f64,
     /// From the same n·k rows with their labels (eq. *event_level*).
     pub from_rows: f64,
 }
 
 impl LinearClass {
-    /// Both bounds, each held with probability at least 1 − δ.
+    /// Both bounds; each holds with probability at least 1 − δ.
     pub fn bounds(self, size: usize, n_bags: usize, delta: f64) -> Result<Bounds> {
         let Self { reach } = self;
         if !(reach > 0.0 && reach.is_finite()) {

@@ -1,4 +1,4 @@
-//! Do these bags look random? The one rule by which commands and calls decide which metrics they may show.
+//! Decide whether bags look random: the one rule by which metrics are shown or withheld.
 
 use super::{Comparison, Dealings};
 use crate::bags::{Bags, Noise};
@@ -6,42 +6,45 @@ use crate::error::Result;
 use serde::Serialize;
 use std::fmt;
 
-/// A p-value below this, and a ratio beyond [`Randomness::RATIO`], reject random bags.
+/// Random bags are rejected at a p-value below this and a ratio above [`Randomness::RATIO`].
 const LEVEL: f64 = 0.01;
 
-/// The same for bags that vary less than by chance: such bags are rare, so that most alarms would be false ones.
+/// The level for bags that vary less than by chance. Such bags are rare, so most alarms would be
+/// false.
 const BALANCED_LEVEL: f64 = 0.001;
 
-/// The most random dealings that bags are compared with.
+/// The maximum number of permutations.
 const DRAWS: usize = 1999;
 
-/// Dealings after which it is asked whether more of them could change the verdict.
+/// The number of permutations between checks for an early stop.
 const ROUND: usize = 100;
 
-/// Where the verdict is beyond doubt: by Cantelli's inequality a p-value is below 1/(1 + 40²), whatever the distribution.
+/// Beyond this distance the verdict is certain: by Cantelli's inequality the p-value is below 1/(1
+/// + 40²).
 const FAR: f64 = 40.0;
 
-/// All callers draw the same dealings, so that the same bags always have the same verdict.
+/// The seed of the permutations: the same bags always get the same verdict.
 const SEED: u64 = 1;
 
-/// Whether bags look as if rows were grouped regardless of their labels.
+/// The result of the test of random bags.
 ///
 /// Displays as a sentence without a full stop, for warnings and reports.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Randomness {
     /// The verdict.
     pub verdict: Verdict,
-    /// How much counts vary from bag to bag, in units of what chance gives.
+    /// The variance of counts between bags, divided by its expectation for random bags.
     pub ratio: f64,
-    /// The probability that random bags vary as much, or where the ratio is below 1, as little.
+    /// The p-value: the probability that random bags vary as much, or as little if the ratio is
+    /// below 1.
     pub p_value: f64,
 }
 
-/// What a test of random bags concludes.
+/// The conclusion of the test of random bags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Nothing speaks against random bags. That is no proof of them.
+    /// Random bags are not rejected. This does not prove that they are random.
     Plausible,
     /// Counts vary more than by chance: the label is correlated with how rows were grouped. Estimates that assume
     /// random bags are biased.
@@ -62,11 +65,12 @@ impl Verdict {
 }
 
 impl Randomness {
-    /// Counts that vary at most this much more than by chance do not reject random bags, however many bags there are:
-    /// the bias is then small, and many bags would reject trivia.
+    /// A ratio up to this does not reject random bags, for any number of bags: the bias is then
+    /// small, and many bags would reject trivial differences.
     pub const RATIO: f64 = 1.1;
 
-    /// Whether random bags are rejected: metrics that assume them must not be shown without a warning.
+    /// Whether random bags are rejected. Metrics that assume them must then not be shown without a
+    /// warning.
     pub fn is_rejected(&self) -> bool {
         self.verdict == Verdict::NotRandom
     }
@@ -96,11 +100,12 @@ impl fmt::Display for Randomness {
 
 /// Tests whether bags look random: the one rule of this library, its program and its Python package.
 ///
-/// Random bags are rejected if counts vary more than [`Randomness::RATIO`] times as much as by chance *and* at most one
-/// random dealing in a hundred varies as much. At least two bags are required.
+/// Random bags are rejected if counts vary more than [`Randomness::RATIO`] times as much as by
+/// chance *and* the p-value is below 0.01. Requires at least two bags.
 ///
-/// Ties count against rejection, so that at most one set of random bags in a hundred is rejected. Up to 1,999 dealings
-/// are drawn, and fewer once more of them could not change the verdict: most sets of bags take 100 or 200.
+/// Ties count against rejection, so at most 1 % of random sets of bags are rejected. Up to 1,999
+/// permutations are drawn, and fewer once more could not change the verdict: most sets need 100 or
+/// 200.
 ///
 /// ```
 /// use easyllp::diagnose::{Verdict, randomness};
@@ -131,20 +136,23 @@ pub fn randomness(bags: &Bags) -> Result<Randomness> {
     Ok(conclude(&comparison))
 }
 
-/// How many dealings, the bags themselves among them, vary as much as the bags do, and how many as little.
+/// How many permutations, counting the bags themselves, vary at least as much as the bags, and how
+/// many at most as much.
 fn tails(comparison: &Comparison) -> (f64, f64) {
     let (more, equal) = comparison.more_and_equal();
     (more + equal + 1.0, comparison.draws.len() as f64 - more + 1.0)
 }
 
-/// Whether no more dealings can bring a p-value below the level, or the bags are far beyond all doubt.
+/// Whether more permutations cannot bring the p-value below the level, or the bags are beyond
+/// doubt.
 fn is_settled(comparison: &Comparison) -> bool {
     let enough = LEVEL * (DRAWS + 1) as f64;
     let (as_much, as_little) = tails(comparison);
     (as_much >= enough && as_little >= enough) || distance(comparison).abs() > FAR
 }
 
-/// How many standard deviations of the dealings the bags are from their mean; 0 where the dealings do not vary.
+/// The distance of the bags from the permutations' mean, in standard deviations; 0 if the
+/// permutations do not vary.
 fn distance(comparison: &Comparison) -> f64 {
     let n_draws = comparison.draws.len() as f64;
     let draws = || comparison.draws.iter().map(|draw| draw.centred);

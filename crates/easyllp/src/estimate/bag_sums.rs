@@ -1,12 +1,14 @@
-//! Sums over the rows of each bag, which merge: rows may be scored anywhere, and a bag may lie in several parts.
+//! Mergeable sums over the rows of each bag: rows may be scored anywhere, and a bag may be split
+//! between machines.
 
 use super::{Estimate, Estimator};
 use crate::error::{Error, Result, check_length};
 use ndarray::{Array1, Array2};
 
-/// For each bag, sums over its rows of g(row, class) and of the control q(row, class): all that estimates need to know of rows.
+/// Per bag, the sums over its rows of g(row, class) and of the control variate q(row, class): all
+/// that estimates need of rows.
 ///
-/// Parts of the rows [`merge`](Self::merge) in any order, within rounding. Which g and q make which metric:
+/// Sums of parts [`merge`](Self::merge) in any order, up to rounding. The g and q of each metric:
 ///
 /// | metric | g | q | estimate |
 /// |---|---|---|---|
@@ -46,14 +48,14 @@ use ndarray::{Array1, Array2};
 pub struct BagSums {
     /// Σ_c q_c g_c.
     pub(super) own: Array1<f64>,
-    /// g, a column a class.
+    /// g, a column per class.
     pub(super) g: Array2<f64>,
-    /// q, likewise.
+    /// q, a column per class.
     pub(super) q: Array2<f64>,
 }
 
 impl BagSums {
-    /// No rows yet.
+    /// Sums of no rows.
     pub fn new(n_bags: usize, n_classes: usize) -> Self {
         let zeros = Array2::zeros((n_bags, n_classes));
         Self { own: Array1::zeros(n_bags), g: zeros.clone(), q: zeros }
@@ -87,13 +89,15 @@ impl BagSums {
 }
 
 impl Estimator<'_> {
-    /// The mean over rows of g(row, own class), with q as control. All rows of the bags must be in the sums.
+    /// The mean over rows of g(row, true class), with q as control variate. The sums must hold all
+    /// rows of the bags.
     pub fn mean_from(&self, sums: &BagSums) -> Result<Estimate> {
         self.check_sums(sums)?;
         Ok(self.estimate_mean(sums))
     }
 
-    /// The mean over rows of `share` · Σ_c (y_c − q_c)², at least 0. All rows of the bags must be in the sums.
+    /// The mean over rows of `share` · Σ_c (y_c − q_c)², at least 0. The sums must hold all rows of
+    /// the bags.
     pub fn squares_from(&self, sums: &BagSums, share: f64) -> Result<Estimate> {
         self.check_sums(sums)?;
         let expected = "a positive number";

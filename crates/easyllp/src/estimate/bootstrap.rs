@@ -1,7 +1,8 @@
-//! Intervals by drawing bags again and again, with replacement.
+//! Bootstrap intervals: bags are drawn with replacement.
 //!
-//! What a draw changes an estimate by is the sum of its bags' influences, in units of the standard error that the draw itself would
-//! show (the bootstrap-t of Efron 1981): so intervals follow estimates that vary more to one side than to the other.
+//! A draw changes an estimate by the sum of the influences of its bags, divided by the draw's own
+//! standard error (the bootstrap-t of Efron 1981). Intervals are therefore asymmetric for skewed
+//! estimates.
 
 use super::statistic::Statistic;
 use super::{Estimate, Estimator, Form};
@@ -30,7 +31,7 @@ impl Estimator<'_> {
                 squares += value * value;
             }
             let variance = n_bags / (n_bags - 1.0) * (squares - sum * sum / n_bags);
-            // A draw of one bag alone has no standard error, and is as far off as can be.
+            // A draw of one bag alone has no standard error, and counts as infinitely far off.
             if variance > 0.0 { sum / variance.sqrt() } else { f64::INFINITY.copysign(sum) }
         };
         let mut distances: Vec<f64> = (0..draws).into_par_iter().map(draw).collect();
@@ -45,7 +46,8 @@ impl Estimator<'_> {
     }
 }
 
-/// Words of the random stream that a bag's draw may take; each draw of bags begins at a place of its own.
+/// Words of the random stream reserved for the draw of a bag; each draw of bags starts at its own
+/// position.
 const WORDS: u128 = 4;
 
 #[cfg(test)]

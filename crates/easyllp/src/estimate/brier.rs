@@ -1,4 +1,4 @@
-//! The Brier score, from sums over bags that also serve for any part of the bags.
+//! The Brier score, from sums over bags that can be reused for subsets of the bags.
 
 use super::outlook::Outlook;
 use super::squares::Squares;
@@ -8,14 +8,14 @@ use crate::metrics::brier_share;
 use crate::predictions::Predictions;
 use ndarray::{Array2, Axis};
 
-/// For each bag, sums over its rows: a column a class.
+/// Per bag, sums over its rows: a column per class.
 pub(crate) struct BrierSums {
     probabilities: Array2<f64>,
     squares: Array2<f64>,
 }
 
 impl BrierSums {
-    /// Those of some bags.
+    /// The sums of some bags.
     pub(crate) fn select(&self, bags: &[usize]) -> Self {
         Self {
             probabilities: self.probabilities.select(Axis(0), bags),
@@ -25,7 +25,8 @@ impl BrierSums {
 }
 
 impl Estimator<'_> {
-    /// Mean squared difference of probability and truth: of class 1 for two classes, else summed over the classes.
+    /// Brier score: mean squared difference of predicted probability and truth; of class 1 for two
+    /// classes, else summed over the classes.
     pub fn brier(&self, predictions: &Predictions) -> Result<Estimate> {
         Ok(self.brier_from(self.brier_sums(predictions)?))
     }
@@ -41,7 +42,7 @@ impl Estimator<'_> {
         Ok(BrierSums { probabilities: q, squares: g })
     }
 
-    /// From the sums of these bags.
+    /// The score of these bags.
     pub(crate) fn brier_from(&self, sums: BrierSums) -> Estimate {
         let share = brier_share(self.bags.n_classes());
         let estimate = if self.brier_outlook(&sums).favours_mean() {
@@ -59,7 +60,8 @@ impl Estimator<'_> {
         estimate.clipped(0.0, 2.0 * share)
     }
 
-    /// For two classes: a row with probability q is expected to have q(1 − q), and 1 − 2q is the difference between the classes.
+    /// For two classes: a row with probability q has the expectation q(1 − q), and the classes
+    /// differ by 1 − 2q.
     fn brier_outlook(&self, sums: &BrierSums) -> Outlook {
         if self.bags.n_classes() != 2 {
             return Outlook::default();

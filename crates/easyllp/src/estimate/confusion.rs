@@ -1,4 +1,4 @@
-//! Which class is taken for which.
+//! The confusion matrix.
 
 use super::joint::WeighedSums;
 use super::statistic::Statistic;
@@ -8,19 +8,20 @@ use crate::predictions::{Predictions, Reader};
 use ndarray::Array2;
 use serde::Serialize;
 
-/// True classes against decisions.
+/// The confusion matrix: true classes against predicted classes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Confusion {
-    /// The share of all rows that are of a class (line) and taken for a class (column).
+    /// The share of all rows with this true class (line) and this predicted class (column).
     pub shares: Vec<Vec<Estimate>>,
-    /// Of the rows of each class, the share that is taken for it; none for a class that does not occur.
+    /// Recall: of the rows of each class, the share that is predicted as that class; none for a
+    /// class without rows.
     pub recalls: Vec<Option<Estimate>>,
-    /// The mean of the recalls.
+    /// Balanced accuracy: the mean of the recalls.
     pub balanced_accuracy: Estimate,
 }
 
 impl Estimator<'_> {
-    /// The confusion matrix of any number of classes, by the class that the scores speak for.
+    /// The confusion matrix of any number of classes, by the predicted class.
     pub fn confusion(&self, predictions: &Predictions) -> Result<Confusion> {
         predictions.check(self.bags)?;
         let n_classes = self.bags.n_classes();
@@ -60,7 +61,8 @@ impl Estimator<'_> {
         })
     }
 
-    /// For each bag how often each class was decided for, the sum of a class's control, and both together.
+    /// Per bag: how often each class was predicted, the sum of the class's control variate, and
+    /// both together.
     fn decision_sums(&self, predictions: &Predictions, class: usize) -> DecisionSums {
         let (n_bags, n_classes) = (self.bags.n_bags(), self.bags.n_classes());
         let has_probabilities = predictions.check_probabilities().is_ok();

@@ -1,4 +1,4 @@
-//! All single figures at once, by name.
+//! All scalar metrics at once, by name.
 
 use super::{AtThreshold, Estimate, Estimator};
 use crate::error::Result;
@@ -6,8 +6,9 @@ use crate::loss::Link;
 use crate::predictions::Predictions;
 
 impl Estimator<'_> {
-    /// Every metric that the scores and the bags allow, with its name: log loss and Brier score where scores give probabilities,
-    /// accuracy, and if no class is empty AUC, precision, recall and F1 (for two classes) and balanced accuracy.
+    /// Every metric that the scores and the bags allow, with its name. Log loss and Brier score
+    /// require scores that give probabilities. If no class is empty, AUC, precision, recall and F1
+    /// (two classes) and balanced accuracy are included.
     pub fn metrics(&self, predictions: &Predictions) -> Result<Vec<(&'static str, Estimate)>> {
         let link = predictions.link();
         let mut figures = Vec::new();
@@ -30,7 +31,7 @@ impl Estimator<'_> {
     }
 }
 
-/// The lowest score that is taken for class 1.
+/// The lowest score that predicts class 1.
 fn just_above(link: Link) -> f64 {
     link.threshold().next_up()
 }

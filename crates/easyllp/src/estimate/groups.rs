@@ -1,5 +1,4 @@
-//! Rows in groups by their score: does the model's probability hold in each (calibration), and how many positives are
-//! where it is high (lift)?
+//! Calibration and lift, from groups of rows with similar scores.
 
 use super::inversion::Spread;
 use super::joint::WeighedSums;
@@ -12,40 +11,40 @@ use crate::predictions::Predictions;
 use ndarray::{Array1, Array2};
 use serde::Serialize;
 
-/// Rows of about one probability.
+/// Rows of similar predicted probability.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CalibrationGroup {
-    /// The share of all rows that are in it.
+    /// The share of all rows in the group.
     pub share: f64,
-    /// The mean probability of class 1, as the model says.
+    /// The mean predicted probability of class 1.
     pub predicted: f64,
-    /// The share of class 1 in it, as the bags say.
+    /// The share of class 1 in the group, estimated from the bags.
     pub observed: Estimate,
 }
 
-/// How well probabilities hold, group by group and in all.
+/// Calibration, by group and overall.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
-    /// From the lowest probability to the highest.
+    /// The groups, from the lowest probability to the highest.
     pub groups: Vec<CalibrationGroup>,
-    /// The mean over rows of (observed − predicted)² of their group. The square of each difference is put together from
-    /// products of different bags, so that noise adds nothing to it; the estimate may come out below 0.
+    /// The mean over rows of (observed − predicted)² of their group. Squares are products of
+    /// different bags, so that noise adds nothing; the estimate may be below 0.
     pub squared_error: Estimate,
 }
 
 /// The rows with the highest scores.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LiftRow {
-    /// The share of all rows that are scored this high.
+    /// The share of all rows with scores this high.
     pub selected: f64,
-    /// The share of class 1 among them, over that among all rows.
+    /// Lift: the share of class 1 among them, divided by the share among all rows.
     pub lift: Estimate,
-    /// Of all rows of class 1, the share that is among them.
+    /// The share of all rows of class 1 that is among them.
     pub captured: Estimate,
 }
 
 impl Estimator<'_> {
-    /// Calibration in so many groups of about equal size. For two classes.
+    /// Calibration in this number of groups of nearly equal size. Requires two classes.
     pub fn calibration(&self, predictions: &Predictions, n_groups: usize) -> Result<Calibration> {
         predictions.check_probabilities()?;
         let members = self.members_of(predictions)?;
@@ -72,11 +71,11 @@ impl Estimator<'_> {
         Ok(Calibration { groups, squared_error: self.squared_differences(&differences) })
     }
 
-    /// Σ D²/w over groups of share w, D having its own variance taken off its square.
+    /// Σ D²/w over groups of share w, with the variance of D subtracted from its square.
     ///
-    /// With C the covariance of the estimated D and W⁻¹ the weights 1/w, Σ D²/w has the variance 4 D'W⁻¹CW⁻¹D + 2 tr (CW⁻¹)²
-    /// and the third cumulant 24 D'W⁻¹(CW⁻¹)²D + 8 tr (CW⁻¹)³. The truth may be smaller or larger than what is seen, but D is
-    /// taken to point the same way.
+    /// With C the covariance of the estimated D and W⁻¹ the weights 1/w, Σ D²/w has the variance 4
+    /// D'W⁻¹CW⁻¹D + 2 tr (CW⁻¹)² and the third cumulant 24 D'W⁻¹(CW⁻¹)²D + 8 tr (CW⁻¹)³. The true D
+    /// is assumed to have the direction of the estimated one.
     fn squared_differences(&self, differences: &[(f64, Statistic)]) -> Estimate {
         let n_groups = differences.len();
         // √W⁻¹ C √W⁻¹ and √W⁻¹ D.
@@ -99,7 +98,8 @@ impl Estimator<'_> {
         estimate.clipped(0.0, 1.0)
     }
 
-    /// The best-scored rows in steps of about equal size, up to all of them. For two classes.
+    /// Lift and gain of the highest scores, in steps of nearly equal size up to all rows. Requires
+    /// two classes.
     pub fn lift(&self, predictions: &Predictions, n_steps: usize) -> Result<Vec<LiftRow>> {
         let members = self.members_of(predictions)?;
         let n_bags = self.bags.n_bags();

@@ -1,8 +1,9 @@
-//! Intervals of squares: all truths from which the estimate is not too far, by how it would vary *there*.
+//! Confidence intervals of squares, by test inversion: all values that the estimate does not
+//! reject.
 //!
-//! Squares are skew, and vary the less the smaller they are. An interval by the standard error seen is thus too wide near 0, too
-//! narrow above, and off to one side. Where it is known how variance and skewness depend on the truth, the interval can be
-//! read off from them instead.
+//! Squares are skewed, and vary less the smaller they are. An interval from the observed standard
+//! error is too wide near 0, too narrow above, and shifted. If the variance and skewness are known
+//! as functions of the true value, the interval follows from them.
 
 use super::{Estimate, Estimator, Form};
 use crate::bags::Noise;
@@ -17,15 +18,15 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// That of the sum with another estimate that is independent of this one.
+    /// The cumulants of the sum with an independent estimate.
     pub(super) fn plus(self, other: Self) -> Self {
         Self { variance: self.variance + other.variance, third: self.third + other.third }
     }
 
-    /// How probable it is that the error is at most so much: a gamma distribution that is shifted to mean 0 has these
-    /// cumulants (Pearson's type III).
+    /// The probability that the error is at most this: a gamma distribution shifted to mean 0 with
+    /// these cumulants (Pearson's type III).
     fn below(self, error: f64) -> f64 {
-        /// From here on a gamma distribution is normal for all that matters.
+        /// From this shape on, a gamma distribution is treated as normal.
         const NORMAL: f64 = 1e6;
         let deviation = self.variance.sqrt();
         if deviation <= 0.0 {
@@ -43,8 +44,8 @@ impl Spread {
 }
 
 impl Estimator<'_> {
-    /// All truths for which the estimate is in neither tail; `spread` has how it varies at a truth from 0 to `most`. The interval
-    /// may leave that range, as the estimate may.
+    /// All true values for which the estimate is in neither tail; `spread` gives the cumulants at a
+    /// value from 0 to `most`. The interval may leave that range, as the estimate may.
     pub(super) fn inverted(&self, value: f64, most: f64, spread: impl Fn(f64) -> Spread) -> Estimate {
         /// Nothing is further off than this many standard errors.
         const FAR: f64 = 20.0;
@@ -58,12 +59,12 @@ impl Estimator<'_> {
         Estimate::new(value, at(value).variance.sqrt(), [low, high], Form::Squares)
     }
 
-    /// How the squared form of two classes varies when rows whose squares have a given mean, `centre` of which is that of the
-    /// pooled residual, are dealt into the bags.
+    /// The cumulants of the squared form of two classes when rows with this mean square are
+    /// randomly assigned to bags; `centre` is the part of the pooled residual.
     ///
-    /// A row's own square is in the sum wherever the row goes, so that only products of different rows vary, and noise:
-    /// with σ² the mean less the centre and ε the noise of a bag's count, (Σe + ε)² has the variance
-    /// 2k(k−1)σ⁴ + 4kσ²·Eε² + Var ε², and its third cumulant is reckoned likewise.
+    /// A row's own square is in the sum in every assignment, so only products of different rows
+    /// vary, and noise. With σ² the mean minus the centre and ε the noise of a bag's count, (Σe +
+    /// ε)² has the variance 2k(k−1)σ⁴ + 4kσ²·Eε² + Var ε²; its third cumulant is computed likewise.
     pub(super) fn dealt_squares(&self, centre: f64, of_pooled: f64) -> impl Fn(f64) -> Spread + use<> {
         let bags = self.bags;
         let (n_rows, n_bags) = (bags.n_members() as f64, bags.n_bags() as f64);
@@ -97,12 +98,12 @@ impl Estimator<'_> {
         }
     }
 
-    /// What is added to [`Self::dealt_squares`] where the rows are a sample, too: their own squares vary, and so does the pooled
-    /// residual, noise and all.
+    /// The addition to [`Self::dealt_squares`] if the rows are a sample, too: their own squares
+    /// vary, and so does the pooled residual, including noise.
     ///
-    /// Squares are between 0 and 1. Of all distributions with mean m there, that of zeros and ones has the largest variance,
-    /// m(1 − m). So this is exact for the error, and the most that it can be for the Brier score; next to declared noise it is
-    /// small.
+    /// Squares are between 0 and 1. Of all distributions with mean m on that range, zeros and ones
+    /// have the largest variance, m(1 − m). The result is therefore exact for the error rate and an
+    /// upper bound for the Brier score; it is small compared with declared noise.
     pub(super) fn drawn_squares(&self, centre: f64) -> impl Fn(f64) -> Spread + use<> {
         let bags = self.bags;
         let n_rows = bags.n_members() as f64;

@@ -1,17 +1,18 @@
-//! How a class and a weight of rows go together: the mean of y_c·w, from which rates, ranks and curves are made.
+//! The mean of y_c·w for a class c and a weight w of rows, from which rates, ranks and curves are
+//! computed.
 
 use super::statistic::Statistic;
 use super::{Estimator, Scope};
 use crate::error::Result;
 use crate::predictions::{Predictions, Reader};
 
-/// Sums over the rows of each bag, of what one class and one weight need.
+/// Sums over the rows of each bag, for one class and one weight.
 pub(super) struct WeighedSums<'s> {
-    /// Of a weight w.
+    /// Sums of a weight w.
     pub(super) weight: &'s [f64],
-    /// Of the control q of a class.
+    /// Sums of the control variate q of a class.
     pub(super) control: &'s [f64],
-    /// Of w·q.
+    /// Sums of w·q.
     pub(super) product: &'s [f64],
 }
 
@@ -48,7 +49,7 @@ impl Estimator<'_> {
         Statistic { value: product + residual * weight + covariance, influence, pooled }
     }
 
-    /// The mean over rows of a weight that has nothing to do with labels.
+    /// The mean over rows of a weight that does not depend on labels.
     pub(super) fn plain_mean(&self, weight: &[f64]) -> Statistic {
         let n_rows = self.bags.n_members() as f64;
         let value = weight.iter().sum::<f64>() / n_rows;
@@ -67,7 +68,7 @@ impl Estimator<'_> {
         self.joint(class, &WeighedSums { weight: &ones, control: &zeros, product: &zeros })
     }
 
-    /// The members of the bags, bag after bag, with what is said of class 1 of each.
+    /// The members of the bags, bag after bag, with the prediction for class 1 of each.
     pub(super) fn members_of(&self, predictions: &Predictions) -> Result<Members> {
         predictions.check(self.bags)?;
         if self.bags.n_classes() != 2 {
@@ -105,13 +106,13 @@ impl Estimator<'_> {
 /// Rows in bags of a task of two classes, bag after bag.
 pub(super) struct Members {
     pub(super) scores: Vec<f64>,
-    /// A guess at class 1: its probability, or the decision.
+    /// A prediction of class 1: its probability, or the predicted class.
     pub(super) controls: Vec<f64>,
     pub(super) bags: Vec<u32>,
 }
 
 impl Members {
-    /// Places from the highest score to the lowest.
+    /// Positions from the highest score to the lowest.
     pub(super) fn downward(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..).take(self.scores.len()).collect();
         order.sort_unstable_by(|&a, &b| {
@@ -120,7 +121,8 @@ impl Members {
         order
     }
 
-    /// Where groups of about equal size end in such an order, rows of one score being in one group.
+    /// The ends of groups of nearly equal size in such an order; rows with equal scores are in one
+    /// group.
     pub(super) fn group_ends(&self, order: &[u32], n_groups: usize) -> Vec<usize> {
         let score = |place: usize| self.scores[order[place] as usize];
         let mut ends: Vec<usize> = Vec::with_capacity(n_groups);

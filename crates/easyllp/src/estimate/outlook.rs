@@ -1,10 +1,11 @@
-//! Which form of a figure will vary less, told by the scores alone.
+//! Choose the form of a metric with the smaller expected variance, from the scores alone.
 
 use super::Estimator;
 use crate::bags::Bags;
 use crate::predictions::Predictions;
 
-/// The variance of each form times the number of bags, but for what both have in common; 0 where they are not known.
+/// The expected variance of each form times the number of bags, without the common part; 0 if
+/// unknown.
 #[derive(Debug, Default)]
 pub(super) struct Outlook {
     squares: f64,
@@ -12,10 +13,11 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
-    /// Of a figure of two classes, if the model's probabilities q hold: the means over rows of q(1 − q) and of the figure that is
-    /// expected, and the variance of what it would differ by between the classes.
+    /// For a metric of two classes, if the predicted probabilities q hold: the means over rows of
+    /// q(1 − q) and of the expected metric, and the variance of its difference between the classes.
     ///
-    /// Nothing here depends on which row is in which bag, so that the choice leaves both forms unbiased.
+    /// The result does not depend on which row is in which bag, so the choice leaves both forms
+    /// unbiased.
     pub(super) fn new(bags: &Bags, chance: f64, expected: f64, spread: f64) -> Self {
         let n_bags = bags.n_bags() as f64;
         let mut outlook = Self::default();
@@ -30,15 +32,16 @@ impl Outlook {
         outlook
     }
 
-    /// Whether the mean promises at most half the standard error. Less will not do: a model whose probabilities are too timid
-    /// makes fewer errors than it says, and the squares know.
+    /// Whether the mean promises at most half the standard error. A smaller gain is not enough: an
+    /// underconfident model makes fewer errors than its probabilities say, which only the squared
+    /// form uses.
     pub(super) fn favours_mean(&self) -> bool {
         self.mean < 0.25 * self.squares
     }
 }
 
 impl Estimator<'_> {
-    /// That of the error of two classes.
+    /// The forms of the error rate of two classes.
     pub(super) fn error_outlook(&self, predictions: &Predictions) -> Outlook {
         let bags = self.bags;
         if bags.n_classes() != 2 {
@@ -49,7 +52,7 @@ impl Estimator<'_> {
             reader.probabilities(place, line.q);
             let (q, decision) = (line.q[1], line.g[1]);
             let expected = if decision > 0.5 { 1.0 - q } else { q };
-            // Sums over rows are at hand for four numbers, of which these three are needed.
+            // The sums have room for four numbers; these three are needed.
             (line.q[0], line.q[1]) = (q * (1.0 - q), expected);
             line.g[0] = 0.0;
         });

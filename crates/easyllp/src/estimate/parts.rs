@@ -1,13 +1,14 @@
-//! One estimate from estimates on separate bags.
+//! Combine estimates on separate bags into one.
 
 use super::Estimate;
 
 impl Estimate {
-    /// The weighted mean of independent estimates of one kind; weights are taken relative to their sum.
+    /// The weighted mean of independent estimates of one kind; weights are relative to their sum.
     ///
-    /// Half the length M of an interval is proportional to the standard error, and what it leans to one side by, A, to the
-    /// third cumulant over the variance. So M² adds up with the squares of the weights, and A·M² with their cubes: the mean of
-    /// skew estimates is less skew than they are. Where an end was clipped to the natural range, the end before counts.
+    /// Half the length M of an interval is proportional to the standard error. Its asymmetry A is
+    /// proportional to the third cumulant over the variance. M² therefore adds up with squared
+    /// weights, and A·M² with cubed ones: the mean of skewed estimates is less skewed. If an end
+    /// was clipped to the natural range, the unclipped end is used.
     pub(crate) fn mean_of(parts: &[(f64, Self)]) -> Self {
         let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
         let (mut value, mut variance, mut square, mut cube) = (0.0, 0.0, 0.0, 0.0);

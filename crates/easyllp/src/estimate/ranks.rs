@@ -1,7 +1,7 @@
 //! The area under the ROC curve, from ranks: ½ + Cov(y, F)/(p(1 − p)), where F is a row's mid-rank among all rows as a share.
 //!
-//! Ranks need no labels, so the covariance is one of those that bags give. Pairs of rows weighed by targets would be far
-//! too noisy.
+//! Ranks need no labels, so this is a covariance that can be estimated from bags. Weighting pairs
+//! of rows by targets would be far too noisy.
 
 use super::joint::{Members, WeighedSums};
 use super::statistic::Statistic;
@@ -10,13 +10,14 @@ use crate::error::{Error, Result};
 use crate::predictions::Predictions;
 
 impl Estimator<'_> {
-    /// The chance that a row of class 1 is scored above a row of class 0, half of ties counted. For two classes.
+    /// AUC: the probability that a row of class 1 has a higher score than a row of class 0; ties
+    /// count half. Requires two classes.
     ///
     /// ```
     /// use easyllp::{Bags, Estimator, Predictions, bagging, loss::Link};
     /// use ndarray::Array2;
     ///
-    /// // Scores 0 to 9; a row is positive if its score is above 4, but for one in five.
+    /// // Scores 0 to 9; a row is positive if its score is above 4, with one in five flipped.
     /// let labels: Vec<u32> = (0..4000).map(|row| u32::from((row % 10 > 4) != (row / 10 % 5 == 0))).collect();
     /// let scores = Array2::from_shape_fn((4000, 1), |(row, _)| (row % 10) as f32 - 4.5);
     /// let bags = Bags::from_labels(bagging::random(4000, &bagging::Sizes::Fixed(8), 1)?, &labels, 2)?;
@@ -55,8 +56,9 @@ impl Estimator<'_> {
         Ok(Statistic::of(value, &[(1.0 / both, &with_rank), (in_p, &share)]))
     }
 
-    /// In another sample ranks would differ too: a row j adds H_j = E[y·1(score > that of j)] to the mean of y·F. The
-    /// labels in it are corrected targets, q + r̂ + (N−1)/(n−1)·(r̄ − r̂).
+    /// In another sample ranks would differ, too: a row j adds H_j = E[y·1(score > that of j)] to
+    /// the mean of y·F. The labels are replaced by corrected targets, q + r̂ + (N−1)/(n−1)·(r̄ −
+    /// r̂).
     fn add_chance_of_ranks(
         &self,
         with_rank: &mut Statistic,

@@ -1,19 +1,20 @@
-//! The squared form: the mean of Σ_c (y_c − q_c)² from squares of bags' residuals, and its interval.
+//! The squared form: the mean of Σ_c (y_c − q_c)² from squared residuals of bags, with its
+//! interval.
 
 use super::statistic::Statistic;
 use super::{Estimate, Estimator, Form, Intervals, Scope};
 use ndarray::{Array2, Axis};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// The squared form, and what its interval needs to know.
+/// The squared form, with what its interval needs.
 pub(super) struct Squares {
     pub(super) statistic: Statistic,
     variance: f64,
-    /// The variance over the square of the value, were bag means normal.
+    /// The variance divided by the squared value, if bag means were normal.
     normal: f64,
-    /// The most that single rows can contribute where no bag shows a difference.
+    /// The largest contribution of single rows if no bag shows a difference.
     single: f64,
-    /// What the pooled residual alone gives.
+    /// The part of the pooled residual.
     centre: f64,
 }
 
@@ -92,13 +93,14 @@ impl Estimator<'_> {
         self.square_interval(statistic.value, variance, normal, single)
     }
 
-    /// An interval for a mean of squares, whose variance is `normal`·θ² from bag means that are near normal, and the
-    /// rest from single rows, which is near proportional to θ.
+    /// An interval for a mean of squares. Its variance is `normal`·θ² from nearly normal bag means,
+    /// plus a part from single rows that is nearly proportional to θ.
     ///
-    /// Where bags are large the first rules: the estimate is like a multiple of χ², its degrees of freedom being those
-    /// that give it the variance seen (Satterthwaite 1946). Where they are small the second does, as it does for a share of
-    /// single rows: the interval holds all θ from which the estimate is not too far by *their* variance (Wilson 1927).
-    /// Where no bag shows a difference, `single` is the most that single rows can contribute.
+    /// For large bags the first part dominates: the estimate is nearly a multiple of χ² with
+    /// degrees of freedom by its variance (Satterthwaite 1946). For small bags the second part
+    /// dominates, as for a share of single rows: the interval holds all θ that a score test does
+    /// not reject (Wilson 1927). If no bag shows a difference, `single` is the largest contribution
+    /// of single rows.
     fn square_interval(&self, value: f64, variance: f64, normal: f64, single: f64) -> Estimate {
         let (standard_error, form) = (variance.sqrt(), Form::Squares);
         let rest = (variance - normal * value * value).max(0.0);

@@ -1,22 +1,22 @@
-//! Estimates that can be reckoned with: a value, and what each bag adds to its error.
+//! Statistics: a value with each bag's influence on it.
 //!
-//! Whatever is smooth in such values is one again, by its derivatives: ratios, products, differences of two models on the same
-//! bags. Nothing has to be derived twice.
+//! Smooth functions of statistics are statistics again, by the delta method: ratios, products,
+//! differences of two models on the same bags.
 
 use super::{Estimate, Estimator, Form, Intervals, Scope};
 
-/// An estimate before it has an interval.
+/// An estimate without an interval.
 #[derive(Debug, Clone)]
 pub(super) struct Statistic {
     pub(super) value: f64,
-    /// What each bag adds to the error, near enough; these sum to about zero.
+    /// The influence of each bag; they sum to nearly zero.
     pub(super) influence: Vec<f64>,
-    /// Weights of the classes' pooled counts, where those are no chance but for declared noise.
+    /// Weights of the pooled class counts, if these are random only by declared noise.
     pub(super) pooled: Vec<f64>,
 }
 
 impl Statistic {
-    /// The value of a function of statistics, given its derivatives in them.
+    /// A function of statistics, given its value and its derivatives.
     pub(super) fn of(value: f64, derivatives: &[(f64, &Self)]) -> Self {
         let (_, first) = derivatives[0];
         let sum = |part: fn(&Self) -> &[f64]| {
@@ -47,8 +47,8 @@ impl Statistic {
 }
 
 impl Estimator<'_> {
-    /// Whether nothing is left to chance: these very rows are asked for, and each is a bag of its own, as it would be in any
-    /// dealing.
+    /// Whether the estimate is exact: the mean over these very rows is asked for, and each row is a
+    /// bag of its own.
     pub(super) fn is_certain(&self) -> bool {
         let bags = self.bags;
         self.scope == Scope::TheseRows && bags.n_members() == bags.n_bags() && !bags.has_noise()
@@ -68,7 +68,7 @@ impl Estimator<'_> {
         self.covariance(statistic, statistic).sqrt()
     }
 
-    /// The statistic with its interval, clipped to its natural range.
+    /// The estimate with its interval, clipped to its natural range.
     pub(super) fn estimate(&self, statistic: &Statistic, least: f64, most: f64) -> Estimate {
         let estimate = match self.intervals {
             Intervals::StandardErrors => {

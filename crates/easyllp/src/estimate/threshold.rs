@@ -1,4 +1,4 @@
-//! Decisions at thresholds: rates, precision, and the curves that they make.
+//! Predictions at thresholds: rates, precision, and curves.
 
 use super::joint::{Members, WeighedSums};
 use super::statistic::Statistic;
@@ -7,27 +7,28 @@ use crate::error::{Error, Result};
 use crate::predictions::Predictions;
 use serde::Serialize;
 
-/// How good it is to take the rows that are scored at least so high for class 1.
+/// Metrics of predicting class 1 for all rows with at least this score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AtThreshold {
-    /// The score from which on a row counts as class 1.
+    /// The threshold: the lowest score that predicts class 1.
     pub threshold: f64,
-    /// The share of rows that do.
+    /// The share of rows that are predicted as class 1.
     pub selected: f64,
-    /// Of the rows of class 1, the share that is selected: recall, the true positive rate.
+    /// Recall, the true positive rate: of the rows of class 1, the share predicted as class 1.
     pub recall: Estimate,
-    /// Of the rows of class 0, the share that is selected: the false positive rate.
+    /// The false positive rate: of the rows of class 0, the share predicted as class 1.
     pub fall_out: Estimate,
-    /// Of the rows selected, the share of class 1; none if no row is.
+    /// Precision: of the rows predicted as class 1, the share of class 1; none if there are no such
+    /// rows.
     pub precision: Option<Estimate>,
-    /// The harmonic mean of precision and recall.
+    /// F1: the harmonic mean of precision and recall.
     pub f1: Estimate,
-    /// The mean of both classes' recall.
+    /// Balanced accuracy: the mean of both classes' recall.
     pub balanced_accuracy: Estimate,
 }
 
 impl Estimator<'_> {
-    /// Decisions by one threshold on the score of class 1. For two classes.
+    /// Metrics at one threshold on the score of class 1. Requires two classes.
     pub fn at_threshold(&self, predictions: &Predictions, threshold: f64) -> Result<AtThreshold> {
         let members = self.members_of(predictions)?;
         let n_bags = self.bags.n_bags();
@@ -40,8 +41,8 @@ impl Estimator<'_> {
         Ok(self.decisions(threshold, &self.positives()?, &sums))
     }
 
-    /// Decisions at thresholds between about equal groups of rows, from the highest to the lowest, where all rows are
-    /// selected: the points of the ROC curve and of precision against recall.
+    /// Metrics at thresholds between groups of nearly equal size, from the highest score down to
+    /// all rows: the points of the ROC and precision-recall curves.
     pub fn curve(&self, predictions: &Predictions, n_points: usize) -> Result<Vec<AtThreshold>> {
         let members = self.members_of(predictions)?;
         let share = self.positives()?;
@@ -87,14 +88,14 @@ impl Estimator<'_> {
     }
 }
 
-/// A walk down the scores, with sums over the rows passed in each bag.
+/// A walk from the highest score down, with sums over the rows passed in each bag.
 pub(super) struct Walk<'m> {
     members: &'m Members,
     pub(super) order: Vec<u32>,
     place: usize,
-    /// Rows passed.
+    /// The number of rows passed.
     pub(super) selected: Vec<f64>,
-    /// The sum of their controls.
+    /// The sum of their control variates.
     pub(super) products: Vec<f64>,
 }
 
@@ -104,7 +105,7 @@ impl<'m> Walk<'m> {
         Self { members, order, place: 0, selected: vec![0.0; n_bags], products: vec![0.0; n_bags] }
     }
 
-    /// Goes on to this place, and says the lowest score passed.
+    /// Moves to this position and returns the lowest score passed.
     pub(super) fn to(&mut self, end: usize) -> f64 {
         for &member in &self.order[self.place..end] {
             let bag = self.members.bags[member as usize] as usize;
@@ -115,7 +116,7 @@ impl<'m> Walk<'m> {
         self.members.scores[self.order[end - 1] as usize]
     }
 
-    /// Forgets what was passed so far, but not how far it is.
+    /// Resets the sums, but not the position.
     pub(super) fn forget(&mut self) {
         self.selected.fill(0.0);
         self.products.fill(0.0);

@@ -1,4 +1,4 @@
-//! A fitted model, and how it came about.
+//! A fitted model and its training log.
 
 use super::{FitConfig, StageLog, StageOptimizer};
 use crate::artifact::ModelFile;
@@ -19,24 +19,25 @@ use ndarray::Array2;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A fitted model: it predicts, is evaluated and saved, and knows its settings, its log and its validation metrics.
+/// A fitted model: predict, evaluate, save, and inspect its settings, log and validation metrics.
 #[derive(Debug, Clone)]
 pub struct Fitted<M = AnyModel> {
-    /// The model of all bags.
+    /// The model, trained on all bags.
     pub model: M,
-    /// What its scores mean.
+    /// What the scores mean.
     pub link: Link,
-    /// The label prior among the rows that it was trained on.
+    /// The label prior of the training rows.
     pub prior: LabelPrior,
     /// The names of the classes.
     pub classes: Classes,
     /// The settings of the fit.
     pub config: FitConfig,
-    /// The stages of training on all bags; with validation bags, those that led to the best model.
+    /// The stages of training on all bags; with validation bags, only the stages up to the best
+    /// model.
     pub stages: Vec<StageLog>,
-    /// What the method tells the user, such as why a stage was left out.
+    /// Messages of the method, such as why a stage was skipped.
     pub notes: Vec<String>,
-    /// The validation bags, if bags were held out.
+    /// The validation bags, if any were held out.
     pub validation: Option<Validation>,
     pub(super) loss: String,
     /// The name of a method that is not built in.
@@ -49,21 +50,23 @@ pub struct Fitted<M = AnyModel> {
     pub(super) training_bags: TrainingBags,
 }
 
-/// Validation bags, held out of training, and scores of their rows by models of the other bags.
+/// Validation bags, with scores of their rows by models that were trained on the other bags.
 #[derive(Debug, Clone)]
 pub struct Validation {
-    /// The rows of the validation bags, by their places in the table.
+    /// The row indices of the validation bags in the table.
     pub rows: Vec<u32>,
-    /// The validation bags, over these rows alone.
+    /// The validation bags, with indices into these rows.
     pub bags: Bags,
-    /// How many bags the models were trained on.
+    /// The number of bags that the models were trained on.
     pub n_others: usize,
-    /// How many models were compared: penalties, epochs or rounds.
+    /// The number of candidates that were compared: penalties, epochs or rounds.
     pub n_candidates: usize,
-    /// Scores of these rows to evaluate with: those of a fold of the bags by the model that was best on the other folds, so that
-    /// no bag evaluates what it chose. `None` if there was a choice among models and there are fewer than 4 validation bags.
+    /// Scores for evaluation: for each fold, scores by the model that was best on the other folds,
+    /// so that no bag evaluates its own choice. `None` if there was more than one candidate and
+    /// fewer than 4 validation bags.
     pub scores: Option<Array2<f32>>,
-    /// The folds, over the same rows as `bags`: all bags in one, if there was no choice.
+    /// The folds, over the same rows as `bags`; a single fold with all bags if there was only one
+    /// candidate.
     pub folds: Vec<Bags>,
     /// The stages up to the one that was best on all validation bags.
     pub stages: Vec<StageLog>,
@@ -85,8 +88,8 @@ impl Validation {
         Self { rows, bags, n_others, n_candidates, scores, folds, stages }
     }
 
-    /// Every metric that the validation bags allow, with its name; `None` without `scores`. Each fold gives its own, and these are
-    /// their means by rows.
+    /// Every metric that the validation bags allow, with its name; `None` without `scores`. Metrics
+    /// are estimated per fold and averaged by rows.
     fn metrics(&self, link: Link) -> Result<Option<Vec<(&'static str, Estimate)>>> {
         let Some(scores) = &self.scores else { return Ok(None) };
         let predictions = Predictions::new(scores.view(), link)?;
@@ -105,7 +108,7 @@ impl Validation {
 }
 
 impl<M> Fitted<M> {
-    /// The optimizer of the last stage, with the penalty or the number of epochs that was chosen.
+    /// The optimizer of the last stage, with the chosen penalty or number of epochs.
     pub fn optimizer(&self) -> &StageOptimizer {
         self.stages.last().map_or(&StageOptimizer::None, |stage| &stage.optimizer)
     }
@@ -115,13 +118,14 @@ impl<M> Fitted<M> {
         self.stages.last().map(|stage| &stage.log)
     }
 
-    /// Row-level metrics estimated from the validation bags, with their names. They describe models of the other bags, and no bag
-    /// evaluates what it chose. `None` if no bags, or too few, were held out.
+    /// Row-level metrics estimated from the validation bags, with their names. They describe models
+    /// of the other bags, and no bag evaluates its own choice. `None` if too few bags were held
+    /// out.
     pub fn validation_metrics(&self) -> Result<Option<Vec<(&'static str, Estimate)>>> {
         self.validation.as_ref().map_or(Ok(None), |validation| validation.metrics(self.link))
     }
 
-    /// What a model file says of the training, for people to read.
+    /// The description of the training in a model file.
     fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = vec![("bags", self.n_bags.to_string()), ("rows", self.n_rows.to_string())];
         if let [_, _, ..] = &self.stages[..] {
@@ -155,7 +159,7 @@ impl<M> Fitted<M> {
 }
 
 impl<M: Scorer> Fitted<M> {
-    /// Scores of rows: one column for two classes, else one a class.
+    /// Scores of rows: one column for two classes, else one per class.
     pub fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
         self.model.scores(rows)
     }
@@ -165,7 +169,7 @@ impl<M: Scorer> Fitted<M> {
         self.link.probabilities_of(self.scores(rows)?.view(), self.classes.len())
     }
 
-    /// Row-level metrics estimated from bags that the model was not trained on, with their names.
+    /// Row-level metrics estimated from bags that were not used for training, with their names.
     pub fn evaluate(&self, rows: &Rows, bags: &Bags) -> Result<Vec<(&'static str, Estimate)>> {
         let scores = self.scores(rows)?;
         Estimator::new(bags)?.metrics(&Predictions::new(scores.view(), self.link)?)
@@ -173,12 +177,12 @@ impl<M: Scorer> Fitted<M> {
 }
 
 impl Fitted {
-    /// Writes the model to a file, which appears whole or not at all.
+    /// Writes the model to a file, atomically.
     pub fn save(self, path: &Path) -> Result<()> {
         self.into_file()?.save(path)
     }
 
-    /// The model as a model file holds it.
+    /// The content of the model's file.
     pub fn into_file(self) -> Result<ModelFile> {
         let settings = self.settings();
         let method = self.foreign_method.clone().unwrap_or_else(|| self.config.method.name().to_owned());

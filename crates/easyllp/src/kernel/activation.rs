@@ -1,4 +1,4 @@
-//! What stands between layers, together with the bias before it.
+//! Activation functions of layers, together with the bias.
 //!
 //! exp, erf and tanh are polynomials here, since calls into the mathematical library keep a loop from being vectorised.
 
@@ -8,7 +8,7 @@ use super::vectorised;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What bends a layer's output.
+/// The activation function of a layer.
 ///
 /// ```
 /// use easyllp::model::Activation;
@@ -30,10 +30,10 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// All of them.
+    /// All activation functions.
     pub const ALL: [Self; 3] = [Self::Relu, Self::Gelu, Self::Tanh];
 
-    /// The name as users write it.
+    /// The name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Relu => "relu",
@@ -108,7 +108,7 @@ fn each_with_slope(
     }
 }
 
-/// Not `f32::max`, which would turn what is not a number into 0 and hide that training ran away.
+/// Not `f32::max`, which would turn NaN into 0 and hide that training diverged.
 #[inline(always)]
 fn relu(z: f32) -> f32 {
     if z < 0.0 { 0.0 } else { z }

@@ -39,8 +39,8 @@ impl Step {
     }
 }
 
-/// Moments of a parameter that no row reaches any more fade away. Before they come to where numbers lose their digits, and
-/// the processor a hundred cycles on each, they are taken for 0; a step along them would be none.
+/// The moments of a parameter that no row reaches decay to 0. Before they become subnormal numbers,
+/// which cost the processor a hundred cycles each, they are set to 0.
 #[inline(always)]
 fn zero_if_tiny(value: f32) -> f32 {
     if value.abs() < 1e-34 { 0.0 } else { value }
@@ -161,13 +161,13 @@ fn squared_norm_loop<'g>(length: usize, gradients: impl Iterator<Item = &'g [f32
     lanes.iter().sum::<f64>() + rest
 }
 
-/// Columns of a line that are worked on at a time: one vector of the widest kind.
+/// Columns of a line that are processed at a time: one vector of the widest kind.
 const LANES: usize = 16;
 
-/// A stretch of a table's lines, from line `first` on.
+/// A range of a table's lines, starting at line `first`.
 ///
-/// What is remembered of a line lies side by side, since lines are met in no order and each place costs a trip to memory:
-/// mean, square, the weights before the epoch and, if asked for, the average.
+/// The state of a line is contiguous, since lines are touched in no order and each access costs a
+/// trip to memory: mean, square, the weights before the epoch and, if averaging is on, the average.
 #[derive(Debug)]
 pub(crate) struct Stretch<'a> {
     pub(crate) first: usize,
@@ -328,7 +328,7 @@ fn catch_up(average: &mut [f32], weights: &[f32], from: u32, to: u32) {
     }
 }
 
-/// Puts the average of a line at step `to` in the place of its weights. The average itself stays that of step `from`, so that it can be asked
+/// Puts the average of a line at step `to` into the place of its weights. The average itself stays that of step `from`, so that it can be asked
 /// for at any step.
 pub(crate) fn put_average(average: &[f32], weights: &mut [f32], from: u32, to: u32) {
     let left = left_of_average(from, to);
@@ -404,7 +404,8 @@ mod tests {
         (0..n).map(|i| (i as f32 * 0.7 + seed).sin()).collect()
     }
 
-    /// One parameter by the book: weight, mean, square and average after a step.
+    /// One parameter updated by the textbook formulas: weight, mean, square and average after a
+    /// step.
     fn plain(gradient: f32, [weight, mean, square, average]: [f32; 4]) -> [f32; 4] {
         let gradient = gradient * STEP.scale;
         let mean = zero_if_tiny(STEP.beta1 * mean + 0.1 * gradient);

@@ -1,9 +1,9 @@
-//! Numbers that start where a cache line does.
+//! Buffers aligned to cache lines.
 
 use std::ops::{Deref, DerefMut};
 
-/// Numbers whose first is at the start of a cache line: a vector as wide as a line is then read from one line, not from
-/// two, which would take twice the time.
+/// Numbers aligned to a cache line, so that a vector of that width is read from one line and not
+/// from two.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     values: Vec<f32>,
@@ -15,19 +15,19 @@ impl Buffer {
     /// Numbers in a cache line.
     pub(crate) const LINE: usize = 16;
 
-    /// Makes it at least this long. If it was shorter, it is all zeros then.
+    /// Grows to at least this length. A buffer that grows is filled with zeros.
     pub(crate) fn grow(&mut self, len: usize) {
         if self.len < len {
             self.values.clear();
             self.values.resize(len + Self::LINE - 1, 0.0);
             let start = self.values.as_ptr().align_offset(Self::LINE * size_of::<f32>());
-            // Where alignment cannot be had, speed is all that is lost.
+            // Without alignment only speed is lost.
             self.start = start.min(Self::LINE - 1);
             self.len = len;
         }
     }
 
-    /// So many zeros.
+    /// This number of zeros.
     pub(crate) fn zeros(len: usize) -> Self {
         let mut buffer = Self::default();
         buffer.grow(len);

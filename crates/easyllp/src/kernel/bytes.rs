@@ -1,6 +1,6 @@
-//! Bytes of text, many at a time.
+//! Compare many bytes of text at a time.
 
-/// A bit for each byte that is this one, the first byte's lowest.
+/// A bit mask of the bytes that are equal to this one; the first byte is the lowest bit.
 #[inline]
 pub(crate) fn places_of(byte: u8, chunk: &[u8; 64]) -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,10 @@
-//! Systems of equations whose matrix is symmetric and positive.
+//! Solve systems of equations with a symmetric positive definite matrix.
 
 use super::dot;
 use ndarray::Array2;
 
-/// The Cholesky factor of a positive matrix, in its lower half; squares on its diagonal are at least what is said.
+/// The Cholesky factor of a positive definite matrix, in its lower half; squares on the diagonal
+/// are at least `least`.
 pub(crate) fn factorise(matrix: &mut Array2<f64>, least: f64) {
     let n = matrix.nrows();
     let values = matrix.as_slice_mut().expect("made by rows");
@@ -19,7 +20,7 @@ pub(crate) fn factorise(matrix: &mut Array2<f64>, least: f64) {
     }
 }
 
-/// The solution of L L' x = b, in the place of b.
+/// Solves L L' x = b in place of b.
 pub(crate) fn solve(factor: &Array2<f64>, b: &mut [f64]) {
     let lines = || factor.rows().into_iter().map(|line| line.to_slice().expect("made by rows"));
     for (row, line) in lines().enumerate() {

@@ -1,7 +1,7 @@
 //! Direct convolution of one image: forward, and the gradients of its input and of its weights.
 //!
-//! Nothing is copied into columns first. A line of a window (k pixels of all channels) is contiguous in memory, so that
-//! all three are sums of products in which one factor is a single number and the other a vector:
+//! No image is copied into columns. A line of a window (k pixels of all channels) is contiguous in
+//! memory, so all three are sums of products of a single number and a vector:
 //!
 //! ```text
 //! forward         output[pixel][out]        = Σ_ky Σ_(kx,in)  input[window of pixel][ky][kx,in] · weights[ky][kx,in][out]
@@ -9,8 +9,9 @@
 //! weight gradient dweights[ky][kx,in][out]  = Σ_y Σ_x         input[window of pixel][ky][kx,in] · dout[pixel][out]
 //! ```
 //!
-//! The input gradient adds whole lines of windows where they overlap. It so meets no border, however the kernel, the
-//! stride and the padding are, and its vectors are filled even if there are few input channels.
+//! The input gradient adds whole lines of overlapping windows. It needs no special case at the
+//! border for any kernel, stride and padding, and its vectors are full even with few input
+//! channels.
 
 mod forward;
 mod input_gradient;

@@ -1,23 +1,24 @@
-//! Dropout: a share of a layer's outputs is left out while it learns, and the others are raised to make up for it.
+//! Dropout: a share of a layer's outputs is set to 0 in training, and the others are scaled up.
 //!
-//! Whether an output is left out is a hash of a key and its place: no state, any order, any number of threads.
+//! Whether an output is dropped is a hash of a key and its position: no state, any order, any
+//! number of threads.
 
 #![expect(clippy::inline_always, reason = "a loop is only vectorised with all of its body in it")]
 
 use super::vectorised;
 
-/// A share to leave out, ready for the loop.
+/// A dropout rate, prepared for the loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dropout {
-    /// Hashes below it are left out.
+    /// Outputs with hashes below this are dropped.
     threshold: u32,
-    /// What the others are raised by.
+    /// The factor of the others.
     scale: f32,
     keys: [u32; 2],
 }
 
 impl Dropout {
-    /// Leaves out this share, from 0 to below 1, by the random numbers of a draw and a layer.
+    /// Drops this share, from 0 to below 1, by the random numbers of a draw and a layer.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -29,7 +30,7 @@ impl Dropout {
         Self { threshold, scale: 1.0 / (1.0 - share), keys: [draw as u32, (draw >> 32) as u32] }
     }
 
-    /// What the output at a place is multiplied by.
+    /// The factor of the output at a position.
     #[inline(always)]
     fn factor(self, place: u32) -> f32 {
         // Two rounds of a mixer with little bias (Wellons 2018, `lowbias32`), each under a key of its own.
@@ -47,7 +48,7 @@ fn mix(mut hash: u32) -> u32 {
     hash ^ (hash >> 16)
 }
 
-/// Multiplies each value by 0 or by what makes up for it.
+/// Multiplies each value by its factor.
 pub(crate) fn drop_out(dropout: Dropout, values: &mut [f32]) {
     vectorised(
         #[inline(always)]

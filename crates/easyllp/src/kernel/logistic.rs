@@ -7,7 +7,7 @@
 
 use super::vectorised;
 
-/// Scores that are worked on side by side: their losses are added in as many sums, whatever the vectors.
+/// Scores that are processed together: their losses are added in this number of sums, for any vectors.
 const LANES: usize = 16;
 
 /// A number that scores, and slopes in them, are stored as.
@@ -62,7 +62,7 @@ fn logistic_losses_loop<S: Score>(scores: &[S], targets: &[f32], slopes: &mut [S
     sums.iter().sum()
 }
 
-/// The same for many tasks, one a column of three matrices by rows: losses are added to those of each column. Where the
+/// The same for many tasks, one per column of three matrices by rows: losses are added to those of each column. Where the
 /// target is NaN, the row is left out: it adds no loss and its slope is 0.
 pub(crate) fn logistic_columns(scores: &[f32], targets: &[f32], slopes: &mut [f32], losses: &mut [f64]) {
     vectorised(

@@ -1,10 +1,10 @@
-//! What makes the way to memory shorter for tables that are larger than any cache.
+//! Reduce memory latency for tables that are larger than any cache.
 
 #![expect(clippy::inline_always, reason = "a prefetch is one instruction")]
 
 use ndarray::{Array1, Array2, s};
 
-/// Tells the memory that these numbers will be asked for.
+/// Prefetches these numbers.
 #[inline(always)]
 pub(crate) fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
@@ -20,8 +20,8 @@ pub(crate) fn prefetch<T>(values: &[T]) {
     let _ = values;
 }
 
-/// A table of zeros whose lines begin where cache lines do, if their lengths allow it: a line of 16 numbers that lies across
-/// two of them would cost two trips to memory. Large ones are on large pages.
+/// A table of zeros whose lines are aligned to cache lines, if their lengths allow it: a line of 16
+/// numbers across two cache lines would cost two memory accesses. Large tables use huge pages.
 pub(crate) fn table_of_zeros(n_lines: usize, width: usize) -> Array2<f32> {
     const CACHE_LINE: usize = 64;
     let length = n_lines * width;
@@ -32,10 +32,11 @@ pub(crate) fn table_of_zeros(n_lines: usize, width: usize) -> Array2<f32> {
     table.into_shape_with_order((n_lines, width)).expect("as long as its shape says")
 }
 
-/// Asks for large pages behind a large table, best before its first use: lines are met in no order, and with small pages
-/// each of them costs a look-up of its page besides. A wish only; where it is not heard, nothing changes.
+/// Requests huge pages for a large table, best before its first use: lines are accessed in no
+/// order, and with small pages each access also costs a page look-up. The system may ignore the
+/// request.
 pub(crate) fn wish_for_large_pages<T>(table: &mut [T]) {
-    /// Smaller tables have few pages of any size.
+    /// Smaller tables do not gain from huge pages.
     const WORTH_IT: usize = 8 << 20;
     #[cfg(target_os = "linux")]
     if size_of_val(table) >= WORTH_IT {

@@ -1,4 +1,4 @@
-//! The fast loops, each behind a safe function. The only room with `unsafe` in it.
+//! The fast loops, each behind a safe function. The only module with `unsafe`.
 //!
 //! Loops over single numbers are plain ones over slices, compiled for every kind of vectors and chosen at run time
 //! (`vectors.rs`): none of them lets the compiler contract or reorder, so that all kinds give the same bytes. Products of

@@ -1,13 +1,13 @@
-//! Products with a matrix that is mostly zeros, which are passed over.
+//! Products with a sparse matrix: zeros are skipped.
 
-#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+#![expect(clippy::inline_always, reason = "code that is not inlined is not compiled for these vectors")]
 
 use super::{Onto, arch, prefetch};
 use ndarray::ArrayView2;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-/// The other factor has a multiple of so many columns: whole vectors on every kind of machine.
+/// The other factor has a multiple of this number of columns: whole vectors on every kind of machine.
 pub(crate) const GROUP: usize = 16;
 
 /// Lines that one thread reads at a time.
@@ -26,7 +26,7 @@ impl NonZeros {
     /// Lines and columns that there may be of what is transposed.
     pub(crate) const MOST: usize = 1 << u16::BITS;
 
-    /// Those of a matrix, if they are at most this share of its numbers.
+    /// The non-zeros of a matrix, if they are at most this share of its numbers.
     pub(crate) fn at_most(share: f64, matrix: ArrayView2<f32>) -> Option<Self> {
         if matrix.ncols() > Self::MOST {
             return None;
@@ -217,7 +217,7 @@ mod tests {
             let sparse = NonZeros::at_most(1.0, matrix.view()).unwrap();
             prop_assert_eq!(sparse.n_lines(), n_lines);
             let mut transpose = NonZeros::default();
-            // What is there already is gone.
+            // The old content is cleared.
             transpose.transpose(&sparse, &[0, 0], n_columns);
             transpose.transpose(&sparse, &lines, n_columns);
             let places: Vec<usize> = lines.iter().map(|&line| line as usize).collect();

@@ -1,10 +1,11 @@
-//! Where the numbers of an image are: line by line, pixel by pixel, the channels of a pixel side by side.
+//! The memory layout of an image: line by line, pixel by pixel, the channels of a pixel contiguous.
 
 use super::Buffer;
 
 /// The form of an image in memory, with a border around it.
 ///
-/// Convolutions read the border as if it were image: it holds the zeros of their padding, and nobody writes there.
+/// Convolutions read the border as part of the image: it holds the zeros of their padding and is
+/// never written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plane {
     pub(crate) channels: usize,

@@ -1,12 +1,12 @@
 //! Pooling: one number for each channel of a window of pixels, its largest or its mean.
 
-#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+#![expect(clippy::inline_always, reason = "code that is not inlined is not compiled for these vectors")]
 
 use super::plane::Plane;
 use super::vector::{Part, add, load, store, suited};
 use pulp::{Arch, Simd, WithSimd};
 
-/// What stands for a window.
+/// The pooling function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Summary {
     Max,
@@ -31,7 +31,7 @@ impl Pool {
         suited(arch, self.input.channels).dispatch(Forward { form: *self, input, output });
     }
 
-    /// The gradient of the input (but for its border) from that of the output. The first of several largest numbers
+    /// The gradient of the input (without its border) from that of the output. The first of several largest numbers
     /// takes it all. If the input was made by ReLU, the gradient is that of what went into it.
     pub(crate) fn backward(
         &self,

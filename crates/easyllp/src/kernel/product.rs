@@ -40,9 +40,9 @@ type Routine<T> = unsafe fn(
     Parallelism,
 );
 
-/// The product for a narrower kind of vectors, of so many numbers each. `gemm` hands out that of the widest vectors only, so this
-/// puts together what it is made of, as its `gemm_def!` does. Compiled here it is up to twice as slow, which matters to no one who
-/// chooses such vectors.
+/// The product for narrower vectors of this many numbers. `gemm` only exports the product for the
+/// widest vectors, so this assembles it as its `gemm_def!` does. It is up to twice as slow, which
+/// is acceptable for explicitly chosen vectors.
 macro_rules! routine {
     ($element:ident, $kernels:path, $vectors:ident, $lanes:literal) => {{
         use $kernels as kernels;

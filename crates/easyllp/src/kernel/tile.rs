@@ -7,7 +7,7 @@
 //! tile[p][v] = Σ_s Σ_t lhs[s·lhs_segment + t·lhs_term + p·lhs_line] · rhs[s·rhs_segment + t·rhs_term + v·lanes ..]
 //! ```
 
-#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+#![expect(clippy::inline_always, reason = "code that is not inlined is not compiled for these vectors")]
 
 use pulp::Simd;
 
@@ -105,7 +105,7 @@ pub(super) trait Tiled<S: Simd> {
     fn tile<const P: usize, const V: usize>(&mut self, simd: S, line: usize, vector: usize);
 }
 
-/// Cuts vectors into blocks for the lines of tiles, as evenly as may be: the first vector of each, and how many.
+/// Cuts vectors into blocks for the lines of tiles, as evenly as possible: the first vector of each, and how many.
 #[inline(always)]
 pub(super) fn blocks<S: Simd>(n_vectors: usize) -> impl Iterator<Item = (usize, usize)> {
     let n_blocks = n_vectors.div_ceil(most_vectors::<S>());
@@ -115,7 +115,7 @@ pub(super) fn blocks<S: Simd>(n_vectors: usize) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// Cuts the lines of one block into tiles, as evenly as may be: a narrow rest would keep the registers half empty.
+/// Cuts the lines of one block into tiles, as evenly as possible: a narrow rest would keep the registers half empty.
 #[inline(always)]
 pub(super) fn run_lines<S: Simd>(
     simd: S,

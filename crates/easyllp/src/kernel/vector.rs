@@ -1,6 +1,6 @@
 //! Vectors to and from memory, of which the last of a line may be short.
 
-#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+#![expect(clippy::inline_always, reason = "code that is not inlined is not compiled for these vectors")]
 
 use pulp::{Arch, MemMask, Simd};
 

@@ -11,15 +11,16 @@ const VARIABLE: &str = "EASYLLP_VECTORS";
 
 /// A kind of vector instructions that loops and matrix products are compiled for.
 ///
-/// By default they use the widest kind that the machine has. The environment variable `EASYLLP_VECTORS` (`scalar`, `avx2`,
-/// `avx512`; `neon` on ARM) chooses another one: to test each of them on one machine, or to get from one machine the last
-/// digits of another. It is read once in a process.
+/// By default the widest kind that the machine supports. The environment variable `EASYLLP_VECTORS`
+/// (`scalar`, `avx2`, `avx512`; `neon` on ARM) selects another one: to test each kind on one
+/// machine, or to reproduce the last digits of another machine. It is read once per process.
 ///
-/// Where the variable names a kind that the machine lacks, [`Vectors::chosen`] is an error, which training and scoring return.
-/// The program and the Python package report it when they start. (Loops themselves cannot fail, and use the widest kind then.)
+/// If the variable names a kind that the machine does not support, [`Vectors::chosen`] is an error,
+/// which training and scoring return. The program and the Python package report it when they start.
+/// (Loops cannot fail; they use the widest kind then.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vectors {
-    /// No vector instructions beyond those that every machine of the target has.
+    /// No vector instructions beyond the target's baseline.
     Scalar,
     /// 128 bits, on ARM.
     Neon,
@@ -33,7 +34,7 @@ impl Vectors {
     /// All kinds, the narrowest first.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Neon, Self::Avx2, Self::Avx512];
 
-    /// The name, as in `EASYLLP_VECTORS`.
+    /// The name in `EASYLLP_VECTORS`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -43,13 +44,13 @@ impl Vectors {
         }
     }
 
-    /// The kinds that this machine has, the narrowest first.
+    /// The kinds that this machine supports, the narrowest first.
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|vectors| vectors.arch().is_some()).collect()
     }
 
-    /// The kind in use: the one that `EASYLLP_VECTORS` names, or the widest that this machine has. An error if the variable
-    /// names none that this machine has.
+    /// The kind in use: the one that `EASYLLP_VECTORS` names, or the widest. An error if this
+    /// machine does not support the named one.
     pub fn chosen() -> Result<Self> {
         choice().vectors.clone()
     }
@@ -111,7 +112,7 @@ pub(crate) fn arch() -> Arch {
     choice().arch
 }
 
-/// Whether this machine has no wider vectors.
+/// Whether this machine supports no wider vectors.
 pub(super) fn is_widest(arch: Arch) -> bool {
     discriminant(&arch) == discriminant(&Arch::new())
 }

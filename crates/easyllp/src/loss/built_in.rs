@@ -1,4 +1,4 @@
-//! The losses that the library comes with.
+//! The built-in losses.
 
 use super::{Convexity, Link, Loss, LossName, TrainingLoss, corrected_rows, log_sum_exp, sigmoid, softplus};
 use crate::kernel::{logistic_columns, logistic_losses};
@@ -118,7 +118,8 @@ impl TrainingLoss for Softmax {
     }
 }
 
-/// Squared error of the score, which is a probability then: ℓ(f, y) = (f − y)², summed over the columns.
+/// Squared error of the score, which is then a probability: ℓ(f, y) = (f − y)², summed over the
+/// columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Squared;
 
@@ -266,10 +267,11 @@ impl TrainingLoss for Hinge {
     }
 }
 
-/// One if the class with the highest score is another one, else zero; for evaluation only.
+/// Zero-one loss: 0 if the class with the highest score is the true one, else 1. For evaluation
+/// only.
 #[derive(Debug, Clone, Copy)]
 pub struct ZeroOne {
-    /// What the scores say, and so where a single one decides.
+    /// What the scores mean, and so the threshold of a single score.
     pub link: Link,
 }
 
@@ -292,8 +294,8 @@ impl Loss for ZeroOne {
     }
 }
 
-/// The second derivative of cross-entropy where every row has the mean target, which is no further from 0 and 1 than rows' own
-/// predictions are likely to be.
+/// The second derivative of cross-entropy if every row's prediction is the mean target; predictions
+/// of single rows are usually nearer to 0 and 1.
 fn curvature_of_cross_entropy(mean_targets: &[f64]) -> f64 {
     let of_scores = mean_targets.iter().map(|mean| {
         let mean = mean.clamp(0.02, 0.98);
@@ -308,7 +310,7 @@ fn softmax_into(scores: &[f64], out: &mut [f64]) {
     out.iter_mut().zip(scores).for_each(|(q, f)| *q = (f - total).exp());
 }
 
-/// The log-odds of class shares: one score for two classes, else one a class.
+/// The log-odds of class shares: one score for two classes, else one per class.
 fn log_odds(shares: &[f64]) -> Vec<f64> {
     let of = |share: &f64| if shares.len() == 1 { (share / (1.0 - share)).ln() } else { share.ln() };
     shares.iter().map(of).collect()

@@ -1,32 +1,32 @@
-//! TRAIN: what a score says of a row.
+//! TRAIN: what a score means.
 
 use super::{Loss, Softmax, log_sum_exp};
 use crate::error::{Error, Result};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-/// Log losses take a smaller probability for this one: that of zero would be infinite, and so would one row that it happens to.
+/// The least probability of log losses: that of 0 would be infinite.
 pub const LEAST_PROBABILITY: f64 = 1e-15;
 
-/// What a score says of a row.
+/// What a score means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
-    /// Log odds: probabilities are the logistic function or the softmax of the scores.
+    /// Log-odds: probabilities are the logistic function or the softmax of the scores.
     Logit,
-    /// The probability itself, but for leaving [0, 1].
+    /// The probability itself; it may leave [0, 1].
     Identity,
-    /// A margin: its sign decides, and it gives no probability.
+    /// A margin: its sign predicts the class, and there is no probability.
     Margin,
 }
 
 impl Link {
-    /// The score of a task of two classes above which a row is taken for class 1.
+    /// The score of two classes above which a row is predicted to be in class 1.
     pub fn threshold(self) -> f64 {
         if self == Self::Identity { 0.5 } else { 0.0 }
     }
 
-    /// The class that the scores speak for; of equal ones the first.
+    /// The predicted class; the first of equal scores.
     pub fn class(self, scores: &[f64]) -> usize {
         if let [score] = scores {
             return usize::from(*score > self.threshold());
@@ -35,7 +35,7 @@ impl Link {
         (1..scores.len()).fold(0, best)
     }
 
-    /// The probability of each class: two from one score, or as many as there are scores.
+    /// The probability of each class: two for one score, else one per score.
     pub fn probabilities(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
         match (self, scores) {
             (Self::Margin, _) => return Err(Error::NoProbabilities),
@@ -68,7 +68,7 @@ impl Link {
         Ok(probabilities)
     }
 
-    /// The probability of each class and −log of it, for less than the price of both.
+    /// The probability of each class and its −log, cheaper than both separately.
     pub(crate) fn probabilities_and_log_losses(
         self,
         scores: &[f64],
@@ -88,7 +88,7 @@ impl Link {
         self.log_losses(scores, log_losses)
     }
 
-    /// −log of the probability of each class, without going through the probability where the score says it directly.
+    /// −log of the probability of each class, computed directly from the score where possible.
     pub fn log_losses(self, scores: &[f64], out: &mut [f64]) -> Result<()> {
         if self == Self::Logit {
             Softmax.values(scores, out);
@@ -102,7 +102,7 @@ impl Link {
     }
 }
 
-/// The probabilities of two classes from the log odds of the second, and the exponential that they share.
+/// The probabilities of two classes from the log-odds of the second, and their common exponential.
 fn of_two(score: f64) -> ([f64; 2], f64) {
     let small = (-score.abs()).exp();
     let [unlikely, likely] = [small / (1.0 + small), 1.0 / (1.0 + small)];

@@ -101,7 +101,11 @@ fn convexity_is_as_each_loss_says() {
         };
         assert_eq!(bend(0.3) > -1e-12, loss.convexity() != Convexity::Never, "{name:?}");
         let outside = bend(5.0).min(bend(-4.0));
-        assert_eq!(outside > -1e-12, loss.convexity() == Convexity::AnyTarget, "{name:?} bends by {outside}");
+        assert_eq!(
+            outside > -1e-12,
+            loss.convexity() == Convexity::AnyTarget,
+            "{name:?} has curvature {outside}"
+        );
     }
 }
 

@@ -1,5 +1,6 @@
-//! Alternating mean map: labels that match the counts and agree best with the model, the model of these labels, and so on, from the
-//! mean map on (Patrini, Nock, Rivera & Caetano 2014, the form that minimises in both steps).
+//! Alternating mean map: starts from the mean map, then alternates between labels that match the
+//! counts and fit the model best, and a model of these labels (Patrini, Nock, Rivera & Caetano
+//! 2014, the version that minimises in both steps).
 
 use super::MeanMap;
 use super::assignment::{best_labels, whole_counts};
@@ -16,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
-/// Whole labels, round after round.
+/// Alternating rounds of whole labels.
 #[derive(Debug, Clone)]
 pub struct AlternatingMeanMap<'b> {
     start: MeanMap<'b>,
@@ -24,7 +25,7 @@ pub struct AlternatingMeanMap<'b> {
 }
 
 impl<'b> AlternatingMeanMap<'b> {
-    /// From this mean map on.
+    /// Starts from this mean map.
     pub fn new(bags: &'b Bags, start: MeanMap<'b>) -> Self {
         Self { start, bags }
     }
@@ -49,7 +50,7 @@ impl Rounds for AlternatingMeanMap<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlternatingMeanMapParams {
-    /// Ridge penalty of the mean map that it starts from.
+    /// Ridge penalty of the initial mean map.
     pub ridge: Positive,
     /// Maximum number of rounds.
     pub rounds: NonZeroUsize,

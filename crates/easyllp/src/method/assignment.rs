@@ -1,15 +1,18 @@
-//! Labels for the rows of one bag: as many of each class as the bag's counts say, and in best agreement with scores.
+//! Assign labels to the rows of one bag that match its class counts and have the highest sum of
+//! scores.
 //!
-//! A plan P holds how much of row j is of class c. Its lines sum to 1, its columns to the bag's counts, and it maximises
+//! A plan P holds the share of class c for row j. Its lines sum to 1, its columns to the bag's
+//! counts, and it maximises
 //!
 //! ```text
 //! Σ_jc P_jc s_jc + ε H(P),     H(P) = −Σ_jc P_jc log P_jc
 //! ```
 //!
-//! (relaxed optimal transport; Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert 2019). Scores s are log odds: of class 1 if there are two
-//! classes, else one for each class. What turns a row's scores into log probabilities is the same for all of its classes, and so for all
-//! plans: no softmax is needed. At ε = 0 a plan is labels. Above, it is P_jc ∝ exp((s_jc + t_c)/ε), with a price t_c for each class; at
-//! ε = 1 these are the model's probabilities *tilted* to the counts, as in the count likelihood.
+//! (relaxed optimal transport; Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert 2019). Scores s are
+//! log-odds: of class 1 for two classes, else one per class. The softmax normaliser of a row is the
+//! same for all of its classes and all plans, so none is needed. At ε = 0 a plan is a hard
+//! assignment. For ε > 0 it is P_jc ∝ exp((s_jc + t_c)/ε), with a price t_c per class; at ε = 1
+//! these are the predicted probabilities *tilted* to the counts, as in the count likelihood.
 
 use super::count_likelihood::tilt;
 use super::mean_map::solved;
@@ -19,23 +22,26 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Class sums of soft labels are this near to the counts, as a share of the rows.
+/// The tolerance of soft labels' class sums, as a share of the rows.
 const TOLERANCE: f64 = 1e-6;
 
-/// Soft labels of several classes are given up on after so many looks at a plan.
+/// The maximum number of plans evaluated for soft labels of several classes.
 const MOST_STEPS: usize = 200;
 
-/// Where ε starts, as a share of the widest range of a row's scores, and how near counts have to be before it comes down.
+/// The initial ε, as a share of the widest range of a row's scores, and the tolerance of the counts
+/// at which it is lowered.
 const SMOOTH: f64 = 0.1;
 const ROUGH: f64 = 0.1;
 
-/// A ridge that does nothing but where there is no slope.
+/// A negligible ridge, for flat directions.
 const RIDGE: f64 = 1e-12;
 
-/// Labels of a bag's rows with the highest sum of scores: `counts[c]` rows of class c, which sum to the number of rows.
+/// Hard labels of a bag's rows with the highest sum of scores: `counts[c]` rows of class c; the
+/// counts sum to the number of rows.
 ///
-/// `out` has the shape of `scores`: 0 or 1 in one column if there are two classes, else a one in the column of the class. Rows with the same
-/// scores share their labels: were the first to be taken, a model that knows nothing yet would learn the order of the table.
+/// `out` has the shape of `scores`: 0 or 1 in one column for two classes, else a one in the column
+/// of the class. Rows with equal scores share labels evenly; otherwise an untrained model would
+/// learn the order of the table.
 pub(crate) fn best_labels(scores: ArrayView2<f32>, counts: &[usize], mut out: ArrayViewMut2<f32>) {
     assert_eq!(counts.iter().sum::<usize>(), scores.nrows(), "every row has a label");
     out.fill(0.0);
@@ -60,8 +66,8 @@ pub(crate) fn best_labels(scores: ArrayView2<f32>, counts: &[usize], mut out: Ar
     }
 }
 
-/// Whole counts that sum to the number of rows, near to counts as reported, which may be noisy: below 0 is 0, the rest is scaled to the
-/// sum, and classes with the largest remainders are rounded up.
+/// Rounds noisy counts to whole counts that sum to the number of rows: counts below 0 become 0, the
+/// rest is scaled, and the largest remainders are rounded up.
 pub(crate) fn whole_counts(reported: &[f64], n_rows: usize) -> Vec<usize> {
     let shares = shares(reported, n_rows);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the bag's size")]
@@ -77,7 +83,8 @@ pub(crate) fn whole_counts(reported: &[f64], n_rows: usize) -> Vec<usize> {
 
 /// Soft labels of a bag's rows: the plan for an `epsilon` above 0, in the shape of `scores`.
 ///
-/// Counts need not be whole. Those below 0 are taken for 0, and the rest is scaled to sum to the number of rows.
+/// Counts may be fractional. Negative counts become 0, and the rest is scaled to the number of
+/// rows.
 #[expect(clippy::cast_possible_truncation, reason = "labels are f32")]
 pub(crate) fn soft_labels(
     scores: ArrayView2<f32>,
@@ -120,7 +127,7 @@ fn finite(score: f32) -> f64 {
     if score.is_nan() { 0.0 } else { f64::from(score.clamp(f32::MIN, f32::MAX)) }
 }
 
-/// The scores of some classes, a line a row.
+/// The scores of some classes, a line per row.
 fn of_classes(scores: ArrayView2<f32>, classes: &[usize]) -> Array2<f64> {
     Array2::from_shape_fn((scores.nrows(), classes.len()), |(row, column)| {
         finite(scores[[row, classes[column]]])
@@ -189,7 +196,7 @@ impl PartialEq for Move {
 
 impl Eq for Move {}
 
-/// Labels on their way to the wanted counts.
+/// Labels while they are moved to the required counts.
 ///
 /// Every row starts with its best class: no labels with the same counts are better. Then rows go from classes that have too many to
 /// classes that have too few, over other classes where this loses less, one at a time and always by the path of least loss. So the
@@ -325,7 +332,7 @@ fn nearest(classes: impl Iterator<Item = usize>, distances: &[f64]) -> usize {
     classes.min_by(|&a, &b| distances[a].total_cmp(&distances[b])).expect("a class is left")
 }
 
-/// Soft labels on their way to the counts.
+/// Soft labels while they are fitted to the counts.
 struct Transport {
     scores: Array2<f64>,
     counts: Array1<f64>,
@@ -342,7 +349,7 @@ impl Transport {
     /// The plan for this ε.
     ///
     /// Prices take Newton's steps, shortened: with r the range of a step over ε, ln(1 + r)/r of it. On the way slopes change by a factor
-    /// of no more than eʳ, so that each step is for the better (Sun & Tran-Dinh 2019). Steps go farthest where plans are smooth: ε starts
+    /// of no more than eʳ, so that each step is an improvement (Sun & Tran-Dinh 2019). Steps go farthest where plans are smooth: ε starts
     /// there and comes down in stages.
     fn solved(mut self, epsilon: f64) -> Array2<f64> {
         let n_rows = self.scores.nrows() as f64;
@@ -396,7 +403,7 @@ impl Transport {
         let mut slopes = -matrix_product(self.plan.t(), self.plan.view());
         // The same added to all prices changes nothing. This makes the step's sum 0.
         slopes += n_rows as f64 / (n_classes * n_classes) as f64;
-        // Where plans are all but labels, there is next to no slope.
+        // Where plans are almost labels, slopes are negligible.
         let ridge = RIDGE * n_rows as f64;
         slopes.diag_mut().zip_mut_with(&self.sums, |slope, sum| *slope += sum + ridge);
         solved(slopes, (&self.counts - &self.sums).insert_axis(Axis(1))).remove_axis(Axis(1))

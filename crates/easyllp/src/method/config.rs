@@ -1,7 +1,7 @@
 //! The built-in methods by name, each with its parameters.
 //!
-//! This is the one schema of methods: the command line, TOML files, Python and model files all read and write it. To add a
-//! method, write its file, with parameters that implement [`Method`] and `BuiltIn`, and add a line to the list below.
+//! One schema for the command line, TOML files, Python and model files. To add a method, write its
+//! file with parameters that implement [`Method`] and `BuiltIn`, and add a line to the list below.
 
 use super::schema::{self, About, Assumes, BuiltIn, Parameter};
 use super::{
@@ -19,14 +19,14 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::str::FromStr;
 
-/// The key of a method's name beside its parameters.
+/// The key of the method's name, next to its parameters.
 const NAME: &str = "name";
 
 macro_rules! built_in_methods {
     ($($variant:ident($params:ident)),* $(,)?) => {
         /// A built-in method with its parameters.
         ///
-        /// In words it is a name, and parameters that are not the default:
+        /// As text it is the name and the parameters that differ from their defaults:
         ///
         /// ```
         /// use easyllp::MethodConfig;
@@ -51,7 +51,7 @@ macro_rules! built_in_methods {
                 vec![$(Self::$variant($params::default())),*]
             }
 
-            /// A method of this name, with these parameters; the others have their defaults.
+            /// A method by name with these parameters; the others have their defaults.
             pub fn with_parameters(name: &str, parameters: Map<String, Value>) -> Result<Self> {
                 $(
                     if $params::ABOUT.name == name || $params::ABOUT.aliases.contains(&name) {
@@ -61,7 +61,7 @@ macro_rules! built_in_methods {
                 Err(Error::UnknownMethod { name: name.to_owned(), choices: names().join(", ") })
             }
 
-            /// A summary.
+            /// The method's summary.
             pub fn about(&self) -> &'static About {
                 match self {
                     $(Self::$variant(_) => &$params::ABOUT,)*
@@ -113,7 +113,7 @@ fn names() -> Vec<&'static str> {
     MethodConfig::all().iter().map(|method| method.about().name).collect()
 }
 
-/// Parameters out of values by name. What is wrong is found value by value, so that the message names it.
+/// Parses parameters one by one, so that the error names the invalid one.
 fn parsed<P: BuiltIn>(parameters: Map<String, Value>) -> Result<P> {
     let method = P::ABOUT.name;
     let known = schema::parameters_of(&schema::schema_of::<P>());
@@ -139,7 +139,8 @@ impl MethodConfig {
         self.about().name
     }
 
-    /// The name and the parameters in words such as `llp-em:rounds=7`, for [`with_parameters`](Self::with_parameters).
+    /// The name and the parameters as text, such as `llp-em:rounds=7`, for
+    /// [`with_parameters`](Self::with_parameters).
     pub fn name_and_parameters(text: &str) -> Result<(&str, Map<String, Value>)> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let mut parameters = Map::new();
@@ -159,17 +160,17 @@ impl MethodConfig {
         Ok((name.trim(), parameters))
     }
 
-    /// The parameters that it has, with their ranges and defaults.
+    /// The parameters, with their ranges and defaults.
     pub fn parameters(&self) -> Vec<Parameter> {
         schema::parameters_of(&self.schema())
     }
 
-    /// Whether bags that are not random make it biased.
+    /// Whether the method is biased if bags are not random.
     pub fn assumes_random_bags(&self) -> bool {
         self.about().bags == Assumes::RandomBags
     }
 
-    /// The known label prior among the parameters, if the method has such a parameter and it is set.
+    /// The known label prior, if the method has this parameter and it is set.
     pub fn prior_mut(&mut self) -> Option<&mut LabelPrior> {
         match self {
             Self::EasyLlp(parameters) => parameters.prior.as_mut(),
@@ -252,7 +253,7 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// A number or a list if it is one, else a word.
+/// A number or a list, else text.
 fn value_of(text: &str) -> Value {
     let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
     serde_json::from_str(text)
@@ -270,7 +271,7 @@ impl Serialize for MethodConfig {
 }
 
 impl<'de> Deserialize<'de> for MethodConfig {
-    /// A table with the name and the parameters, or all of it in words.
+    /// A table with the name and the parameters, or the text form.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let read = match Value::deserialize(deserializer)? {
             Value::String(words) => words.parse(),

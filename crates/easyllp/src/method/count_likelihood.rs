@@ -1,21 +1,27 @@
-//! Count likelihood: how probable a bag's count is, if its rows are independent with the probabilities that the model says.
+//! Count likelihood: maximise the probability of each bag's count, if rows are independent with the
+//! predicted probabilities.
 //!
-//! The number of positives among independent rows has the Poisson-binomial distribution. Its −log likelihood has the derivative
-//! q_j − E[y_j | count] in row j's log odds: the model's probability against what it becomes once the count is known. Both come
-//! from probabilities *tilted* to the count: with t such that Σ σ(f_j + t) is the count c, and K(t) = Σ log(1 − q_j + q_j eᵗ),
+//! The number of positives among independent rows has the Poisson-binomial distribution. Its
+//! negative log-likelihood has the derivative q_j − E[y_j | count] in row j's log-odds: the
+//! predicted probability minus the probability given the count. Both are computed from
+//! probabilities *tilted* to the count. With t such that Σ σ(f_j + t) is the count c, and K(t) = Σ
+//! log(1 − q_j + q_j eᵗ),
 //!
 //! ```text
 //! −log P(c) = t c − K(t) − log P_t(c),     E[y_j | c] is the same under tilted rows
 //! ```
 //!
-//! so that nothing is too improbable to be reckoned with. P_t(c) is exact, by products of the rows' polynomials two by two and back,
-//! unless the tilted count varies by so much (V of 25 or more) that the saddle-point approximation will do: P_t(c) ≈ 1/√(2πV).
+//! so that very improbable counts do not underflow. P_t(c) is exact, from pairwise products of the
+//! rows' polynomials, unless the variance V of the tilted count is 25 or more. Then the
+//! saddle-point approximation is used: P_t(c) ≈ 1/√(2πV).
 //!
-//! Several classes are taken one against the rest each, and their likelihoods multiplied (a composite likelihood).
+//! Several classes are treated one against the rest, and their likelihoods are multiplied (a
+//! composite likelihood).
 //!
-//! Where noise is declared, the reported count is a whole number plus a draw: its likelihood is the sum over all whole numbers, each with
-//! the density of the noise that would be needed. Rows are tilted to the number that is most likely then; the numbers' probabilities among
-//! tilted rows are exact for V below 25, and normal above.
+//! With declared noise, the reported count is a whole number plus a draw of the noise. Its
+//! likelihood is the sum over all whole numbers, each with the density of the required noise. Rows
+//! are tilted to the most likely number. The probabilities among tilted rows are exact for V below
+//! 25, and normal above.
 
 use super::schema::{About, Assumes, BuiltIn};
 use crate::aim::{Aim, BagObjective};
@@ -27,7 +33,7 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From this variance of the count on, the approximation will do.
+/// From this variance of the count on, the approximation is used.
 const LARGE: f64 = 25.0;
 
 /// Maximum likelihood of the bags' counts.
@@ -139,13 +145,13 @@ fn of_count(odds: &[f64], count: f64, noise: Option<Density>) -> (f64, Vec<f64>)
     (base - probability.ln(), slopes)
 }
 
-/// Each row's probability of being positive, once the bag's count is known.
+/// Each row's probability of being positive, given the bag's count.
 pub(super) fn given_count(odds: &[f64], bags: &Bags, bag: usize) -> Vec<f64> {
     let (_, slopes) = of_count(odds, bags.counts_of(bag)[1], Density::of(bags, bag));
     odds.iter().zip(slopes).map(|(&f, slope)| (sigmoid(f) - slope).clamp(0.0, 1.0)).collect()
 }
 
-/// The law of the noise on a count.
+/// The distribution of the noise on a count.
 #[derive(Debug, Clone, Copy)]
 enum Density {
     Laplace { scale: f64 },
@@ -273,8 +279,9 @@ fn tilt_against(odds: &[f64], count: f64, resistance: f64) -> f64 {
     tilt
 }
 
-/// What [`conditional`] says of tilted rows, from the end that the weights are nearer to: positives are counted where these are few, negatives
-/// where those are, for products are cut off behind the last weight that matters. Rows are tilted to where weights are large, or nearly so.
+/// The conditional probabilities of tilted rows, computed from the end that is nearer to the
+/// weights: if positives are few, positives are counted, else negatives. Products are cut off after
+/// the last relevant weight, and rows are tilted to where weights are large.
 fn from_nearer_end(q: &[f64], mut weights: Vec<f64>) -> (f64, Vec<f64>) {
     /// As a share of the largest.
     const NEGLIGIBLE: f64 = 1e-30;
@@ -489,7 +496,7 @@ mod tests {
     }
 
     /// With noise as well, and far from what the rows say themselves: at 150 of 1,000 rows of which some 50 are expected, the untilted
-    /// normal law would be off by 35.
+    /// normal law would have an error of 35.
     #[test]
     fn the_approximation_takes_over_smoothly_with_noise() {
         let near: Vec<f64> = (0..160).map(|row| 1.5 * (0.7 * f64::from(row)).sin() - 0.3).collect();

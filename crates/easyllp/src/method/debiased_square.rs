@@ -1,12 +1,13 @@
-//! Debiased square: the squared error of a bag's mean prediction, from which what bags of k rows owe to the mean over all rows is
-//! taken off again (Li, Chen, Javanmard & Mirrokni 2024).
+//! Debiased square: the squared error of a bag's mean prediction, minus the bias that bags of k
+//! rows add to it (Li, Chen, Javanmard & Mirrokni 2024).
 //!
 //! ```text
 //! k (α − h̄)² − (k − 1)(E h − p)²
 //! ```
 //!
-//! has the mean E (y − h)² over bags that were put together at random, where E h is the mean prediction of all rows. That is
-//! followed by a running mean m over the batches: (E h − p)² is taken at (m − p)(2 h̄ − m − p), which has the derivative that it should.
+//! has the mean E (y − h)² over random bags, where E h is the mean prediction of all rows. E h is
+//! estimated by a running mean m over the batches: (E h − p)² is replaced by (m − p)(2 h̄ − m − p),
+//! which has the right derivative.
 
 use super::proportion_matching::Predicted;
 use super::schema::{About, Assumes, BuiltIn};
@@ -22,12 +23,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone)]
 pub struct DebiasedSquare<'b> {
     bags: &'b Bags,
-    /// The mean prediction of each class, as far as batches have shown it.
+    /// The running mean prediction of each class.
     running: Vec<f64>,
     pooled: Vec<f64>,
 }
 
-/// What a batch adds to the running mean.
+/// The weight of a batch in the running mean.
 const NEW: f64 = 0.1;
 
 impl<'b> DebiasedSquare<'b> {

@@ -1,8 +1,8 @@
 //! EasyLLP: empirical risk minimisation on corrected targets (eq. *ermsoftlabel* of the paper).
 //!
-//! The corrected loss is an unbiased estimate of the loss on row labels, so minimising it learns rows. It has no more
-//! information than the bags have: keep it from fitting their noise with weight decay, averaged weights, and by
-//! stopping on held-out bags.
+//! The corrected loss is an unbiased estimate of the loss on row labels, so minimising it trains a
+//! row-level model. Bags still hold less information than row labels. To avoid overfitting their
+//! noise, use weight decay, averaged weights and early stopping on validation bags.
 
 use super::schema::{About, Assumes, BuiltIn};
 use super::{EasyLlpByBag, Rebagged};
@@ -18,18 +18,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
-/// Whether the surrogate labels of the paper's first form are drawn, and when.
+/// Whether surrogate labels (the paper's first form) are drawn, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Draw {
-    /// Nothing is drawn: targets are soft (eq. *simple_tlalpha*).
+    /// Soft targets, without draws (eq. *simple_tlalpha*).
     #[default]
     Never,
-    /// One surrogate label a row for the whole training (eq. *tlsimple*).
+    /// One surrogate label per row for the whole training run (eq. *tlsimple*).
     Once {
         /// The seed of the draw.
         seed: u64,
     },
-    /// A new surrogate label a row in every epoch.
+    /// A new surrogate label per row in every epoch.
     EveryEpoch {
         /// The seed of the draws.
         seed: u64,
@@ -69,7 +69,7 @@ impl<'b> EasyLlp<'b> {
         Self::with(bags, Correction::default(), Draw::Never)
     }
 
-    /// Any correction, soft or drawn.
+    /// Any correction, with soft or surrogate targets.
     pub fn with(bags: &'b Bags, correction: Correction, draw: Draw) -> Self {
         Self { bags, correction, draw, rng: None }
     }
@@ -117,27 +117,27 @@ impl TargetRule for EasyLlp<'_> {
     }
 }
 
-/// What the targets of `easyllp` and `easyllp-sgd` are made from.
+/// What `easyllp` and `easyllp-sgd` correct to get targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetsFrom {
-    /// Proportions as they are.
+    /// The bag's proportions.
     #[default]
     Soft,
-    /// A surrogate label for each row, drawn once from the proportions.
+    /// A surrogate label per row, drawn once from the proportions.
     Surrogate,
-    /// Such labels, drawn anew in every epoch.
+    /// Surrogate labels that are drawn again in every epoch.
     FreshSurrogate,
 }
 
-/// What minibatches are made of.
+/// What minibatches consist of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Batches {
-    /// Rows of all bags, mixed.
+    /// Rows of all bags, shuffled.
     #[default]
     Rows,
-    /// Whole bags, each batch centred at its own proportions.
+    /// Whole bags; each batch is centred at its own proportions.
     Bags,
 }
 
@@ -151,11 +151,12 @@ pub struct EasyLlpParams {
     /// Weights of bags. Unset: `equal`, or `size` with a prior.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bag_weights: Option<BagWeights>,
-    /// Correct the proportions themselves, or surrogate labels drawn from them once or in every epoch.
+    /// Correct the bag's proportions, or surrogate labels that are drawn from them once or in every
+    /// epoch.
     pub targets: TargetsFrom,
     /// Minibatches of rows of all bags, or of whole bags.
     pub batches: Batches,
-    /// With row labels: deal the rows anew into bags of this size in every epoch.
+    /// Requires row labels: randomly regroup the rows into bags of this size in every epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebag: Option<NonZeroUsize>,
 }

@@ -1,14 +1,15 @@
-//! EasyLLP by batches of whole bags, each batch centred at its own proportions.
+//! EasyLLP with minibatches of whole bags, each centred at its own proportions.
 //!
-//! Targets centred at the pooled proportions keep their variance small only as long as all bags are summed up: a few bags of 1024
-//! rows at a time vary by as much as the paper's form. So a batch of B bags with K rows in all is centred again:
+//! Targets centred at the pooled proportions have a small variance only if all bags are summed:
+//! minibatches of a few bags of 1024 rows vary as much as in the paper's form. A batch of B bags
+//! with K rows is therefore centred again:
 //!
 //! ```text
 //! A_ic = p̂_c + (N − 1)/N · K/(B − 1) · (α_ic − p̂_c of the batch)
 //! ```
 //!
-//! The mean corrected loss of its rows is then unbiased over all dealings of the N rows into bags of the given size. With a known
-//! prior the paper's targets are used as they are.
+//! The mean corrected loss of its rows is then unbiased over all random bags of the given size.
+//! With a known prior the paper's targets are used unchanged.
 
 use crate::aim::BagObjective;
 use crate::bags::Bags;
@@ -18,24 +19,24 @@ use crate::error::{Error, Result};
 use crate::loss::TrainingLoss;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-/// Training on targets that are corrected batch by batch.
+/// Training on targets that are corrected per batch.
 #[derive(Clone)]
 pub struct EasyLlpByBag<'b> {
     bags: &'b Bags,
     loss: &'b dyn TrainingLoss,
     pooled: Vec<f64>,
-    /// Targets that are the same in every batch.
+    /// The part of the targets that is the same in every batch.
     fixed: Option<Targets>,
-    /// K/(B − 1), but for one row in N, of the batch at hand.
+    /// K/(B − 1) of the current batch, up to a factor of (N − 1)/N.
     slope: f64,
-    /// Proportions of the batch at hand.
+    /// The proportions of the current batch.
     of_batch: Vec<f64>,
-    /// One over the mean size of its bags.
+    /// One divided by the mean bag size.
     share: f64,
 }
 
 impl<'b> EasyLlpByBag<'b> {
-    /// Of all forms of the correction this serves the paper's, and the centred one with equal bag weights.
+    /// Supports the paper's correction, and the centred one with equal bag weights.
     pub fn new(bags: &'b Bags, correction: &Correction, loss: &'b dyn TrainingLoss) -> Result<Self> {
         loss.check_classes(bags.n_classes())?;
         let mut fixed = match correction {

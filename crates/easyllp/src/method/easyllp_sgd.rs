@@ -1,4 +1,5 @@
-//! EasyLLP in one pass: the paper's Algorithm *pickone*, with a projected step on one row of each bag.
+//! EasyLLP in one pass: the paper's Algorithm *pickone*, a projected SGD step on one row of each
+//! bag.
 
 use super::TargetsFrom;
 use super::schema::{About, Assumes, BuiltIn};
@@ -16,14 +17,14 @@ pub struct EasyLlpSgdParams {
     /// Known share of the positive class, or of each class. Unset: pooled from the bags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior: Option<LabelPrior>,
-    /// Correct the proportions themselves, or a surrogate label drawn from them for each step.
+    /// Correct the bag's proportions, or a surrogate label that is drawn from them for each step.
     pub targets: TargetsFrom,
     /// Size of step t for bags of k rows, times the learning rate: 1/√(kt), 1/(k√t) or 1/√t. Unset: the paper's for these targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Steps>,
     /// The convex set that the weights are projected onto.
     pub domain: Domain,
-    /// End with the last weights, or with the mean of all.
+    /// Return the last iterate, or the mean of all iterates.
     pub iterate: Iterate,
 }
 

@@ -1,12 +1,15 @@
-//! Label generation: in every step, labels that match each bag's counts and agree best with what the model says now; the step then goes
-//! towards them (Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert 2019).
+//! Label generation: in every step, generate labels that match each bag's counts and fit the
+//! current predictions best, and train on them (Dulac-Arnold, Zeghidour, Cuturi, Beyer & Vert
+//! 2019).
 //!
-//! Labels are whole by default: the rows with the highest scores of a bag get the positive ones, and several classes are an exact
-//! transport of rows to classes. Only rows with the same scores share theirs, as all of a bag do before a linear model knows anything. With an ε they are soft, the transport P that entropy smooths (Sinkhorn), and tend to whole ones for
-//! ε → 0; the loss is then the cross-entropy plus ε Σ P log P, which P is the least of.
+//! By default labels are hard: the rows of a bag with the highest scores become positive; several
+//! classes are an exact transport problem. Only rows with equal scores share labels, as all rows of
+//! a bag do before a linear model is trained. With ε > 0 labels are soft: the entropy-regularised
+//! transport P (Sinkhorn), which tends to hard labels for ε → 0. The loss is then the cross-entropy
+//! plus ε Σ P log P, of which P is the minimiser.
 //!
-//! What the model says at first is what it will be taught: nothing corrects labels that were generated wrongly, and larger bags leave
-//! more room for that.
+//! The method reinforces its own first predictions: wrong generated labels are not corrected, and
+//! larger bags allow more of them.
 
 use super::assignment::{best_labels, soft_labels, whole_counts};
 use super::rounds::next_targets;
@@ -27,17 +30,18 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
-/// Training on labels that the model and the counts agree on.
+/// Training on labels that match the counts and the current predictions.
 #[derive(Clone)]
 pub struct LabelGeneration<'b> {
     bags: &'b Bags,
     epsilon: f64,
-    /// One over the mean size of bags: the loss of a bag is that of its rows, in sum, over the size of a mean bag.
+    /// One divided by the mean bag size: the loss of a bag is the sum over its rows divided by the
+    /// mean bag size.
     share: f64,
 }
 
 impl<'b> LabelGeneration<'b> {
-    /// Whole labels with an ε of 0, else soft ones.
+    /// Hard labels with ε = 0, else soft labels.
     pub fn new(bags: &'b Bags, epsilon: NonNegative) -> Self {
         let share = bags.n_bags() as f64 / bags.n_members() as f64;
         Self { bags, epsilon: epsilon.get(), share }
@@ -131,9 +135,9 @@ impl JsonSchema for Relabel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LabelGenerationParams {
-    /// Entropy regularisation of the labels: 0 gives whole labels, 1 the probabilities that fit the counts.
+    /// Entropy regularisation of the labels: 0 gives hard labels, 1 the probabilities given the counts.
     pub epsilon: NonNegative,
-    /// Generate labels in every minibatch, or once for a round of epochs.
+    /// Generate labels in every minibatch, or once per round of epochs.
     pub relabel: Relabel,
 }
 

@@ -1,18 +1,20 @@
-//! Laplacian mean map: class means that may differ from bag to bag, but little between bags that are alike (Patrini, Nock, Rivera &
-//! Caetano 2014).
+//! Laplacian mean map: class means may differ between bags, but are similar for bags with similar
+//! features (Patrini, Nock, Rivera & Caetano 2014).
 //!
-//! Mean map takes the mean features of a class for the same in all bags. Here bag i has its own, μ_ic, and they are brought close to
-//! each other where the bags' means m_i are close:
+//! The mean map assumes that the mean features of a class are the same in all bags. Here bag i has
+//! its own class means μ_ic, and they are pulled together where the bags' means m_i are close:
 //!
 //! ```text
 //! Σ_i d_i ‖m_i − Σ_c α_ic μ_ic‖² + γ/2n · Σ_c Σ_ij v_ij ‖μ_ic − μ_jc‖²,     v_ij = exp(−‖m_i − m_j‖²/2),   d_i = k_i n/N
 //! ```
 //!
-//! with features scaled so that the bags' means are at a distance of 1 from their centre, in the quadratic mean. The mean operator
-//! Σ_i k_i/N α_ic μ_ic is linear in the bags' means, and the targets are those that have the same. For γ → ∞ that is the mean map.
+//! Features are scaled so that the bags' means have a root mean square distance of 1 from their
+//! centre. The mean operator Σ_i k_i/N α_ic μ_ic is linear in the bags' means, and the targets are
+//! chosen to have this mean operator. For γ → ∞ it is the mean map.
 //!
-//! The n² likenesses are never written down: random features φ with v_ij ≈ φ_i·φ_j, all positive, make a step of conjugate gradients
-//! cost as much as there are bags. Only numbers tell how alike bags are; categories have no say in that.
+//! The n² similarities are never computed: positive random features φ with v_ij ≈ φ_i·φ_j make a
+//! conjugate gradient step linear in the number of bags. Only numeric features enter the
+//! similarity; categories do not.
 
 use super::mean_map::write_targets;
 use super::schema::{About, Assumes, BuiltIn};
@@ -30,26 +32,26 @@ use rand_distr::{Distribution, StandardNormal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Random features that a bag's mean is turned into.
+/// The number of random features of a bag's mean.
 const N_FEATURES: usize = 128;
 
-/// What keeps the system from being singular where proportions do not differ.
+/// A negligible ridge, for proportions that do not differ.
 const RIDGE: f64 = 1e-9;
 
-/// Targets whose mean operator is that of the Laplacian mean map.
+/// Targets with the mean operator of the Laplacian mean map.
 #[derive(Debug, Clone)]
 pub struct LaplacianMeanMap<'b> {
     bags: &'b Bags,
     smoothness: f64,
-    /// φ, a line a bag.
+    /// φ, a line per bag.
     features: Array2<f64>,
 }
 
 impl<'b> LaplacianMeanMap<'b> {
-    /// The γ of the formula that the name stands for.
+    /// The γ of the formula above.
     pub const SMOOTHNESS: f64 = 1.0;
 
-    /// Looks at the means of the bags, which are dense features of the rows; `smoothness` is γ.
+    /// Computes the bags' means of the rows' dense features; `smoothness` is γ.
     pub fn new(bags: &'b Bags, rows: &Rows, smoothness: Positive) -> Result<Self> {
         check_length("rows that are in bags or not", rows.n_rows(), bags.n_rows())?;
         let rows = rows.dense_only("laplacian-mean-map")?;
@@ -141,7 +143,7 @@ fn positive_features(means: &Array2<f64>) -> Array2<f64> {
     features
 }
 
-/// The normal equations: a line a bag, a column a class.
+/// The normal equations: a line per bag, a column per class.
 struct System<'s> {
     proportions: Array2<f64>,
     shares: Array1<f64>,
@@ -173,7 +175,7 @@ impl System<'_> {
         out
     }
 
-    /// What a bag's own class means count in its equations, but for the fit.
+    /// The weight of a bag's own class means in its equations, without the fit.
     fn own(&self, bag: usize) -> f64 {
         RIDGE + self.smoothness * self.degrees[bag]
     }

@@ -1,9 +1,10 @@
-//! Expectation and maximisation: each row's label has the probability that it has given its bag's count, and the model is trained on
-//! these probabilities; then they are reckoned again.
+//! Expectation maximisation (EM): each row's label gets its probability given its bag's count, the
+//! model is trained on these probabilities, and both steps are repeated.
 //!
-//! No round lowers the likelihood of the counts, which [`CountLikelihood`](super::CountLikelihood) climbs by its gradient. Of two classes
-//! the probabilities are exact. Of several they are those of tilted rows: scores are shifted by the same for all rows until each class
-//! has its count, which is what the exact ones tend to as bags grow.
+//! No round lowers the likelihood of the counts, which [`CountLikelihood`](super::CountLikelihood)
+//! maximises by gradients. For two classes the probabilities are exact. For more they are those of
+//! tilted rows: scores of a bag are shifted until each class has its count, which the exact
+//! probabilities approach as bags grow.
 
 use super::Naive;
 use super::assignment::soft_labels;
@@ -20,14 +21,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 
-/// Probabilities of labels given the counts, round after round.
+/// EM: probabilities of labels given the counts, round after round.
 #[derive(Debug, Clone, Copy)]
 pub struct LlpEm<'b> {
     bags: &'b Bags,
 }
 
 impl<'b> LlpEm<'b> {
-    /// For these bags; the first round knows no more of a row than its bag's proportions.
+    /// For these bags; the first round uses the bags' proportions.
     pub fn new(bags: &'b Bags) -> Self {
         Self { bags }
     }

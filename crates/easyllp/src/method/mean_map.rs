@@ -1,19 +1,22 @@
-//! Mean map: the mean features of each class, from the mean features of bags (Quadrianto, Smola, Caetano & Le 2008).
+//! Mean map: the mean features of each class, estimated from the mean features of bags (Quadrianto,
+//! Smola, Caetano & Le 2008).
 //!
-//! Bags put together regardless of labels have means m_i = Σ_c α_ic μ_c but for chance, so that least squares over bags give the
-//! class means μ_c. A linear model with log loss sees labels through the *mean operator* alone, the sums of features of each
-//! class, p_c μ_c: with an estimate of that it is trained as if rows were labelled.
+//! Random bags have means m_i = Σ_c α_ic μ_c up to noise, so least squares over bags estimate the
+//! class means μ_c. With log loss a linear model depends on labels only through the *mean
+//! operator*, the sum of features of each class, p_c μ_c. Given an estimate of it, the model is
+//! trained as if rows were labelled.
 //!
-//! Least squares are linear in the bags' means, μ̂_c = x̄ + Σ_i W_ci (m_i − x̄) with W = (Π'DΠ + λ)⁻¹ Π'D, and so is the mean operator.
-//! It is the one that these targets have, all rows of a bag the same:
+//! Least squares are linear in the bags' means, μ̂_c = x̄ + Σ_i W_ci (m_i − x̄) with W = (Π'DΠ +
+//! λ)⁻¹ Π'D, and so is the mean operator. The following targets, equal for all rows of a bag, have
+//! the same mean operator:
 //!
 //! ```text
 //! A_ic = p_c (1 − Σ_i W_ci + N W_ci / k_i),   then shifted by the same for all classes to sum to 1
 //! ```
 //!
-//! Features are never looked at, and categories serve as well as numbers. Bags count by their sizes (D). The ridge λ keeps class means
-//! near the mean of all rows where proportions hardly differ. Where counts are noisy, so is Π, and the estimate is biased towards no
-//! difference.
+//! The features themselves are not used, so categories work as well as numbers. Bags are weighted
+//! by size (D). The ridge penalty λ keeps class means near the overall mean if proportions hardly
+//! differ. Noisy counts make Π noisy, which shrinks the estimated difference between classes.
 
 use super::schema::{About, Assumes, BuiltIn};
 use crate::aim::{Aim, TargetRule};
@@ -27,7 +30,7 @@ use ndarray::{Array2, Axis};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Targets whose mean operator is that of the mean map.
+/// Targets with the mean operator of the mean map.
 #[derive(Debug, Clone)]
 pub struct MeanMap<'b> {
     bags: &'b Bags,
@@ -35,20 +38,20 @@ pub struct MeanMap<'b> {
 }
 
 impl<'b> MeanMap<'b> {
-    /// A ridge that does nothing but where proportions do not differ at all.
+    /// A negligible ridge, for proportions that do not differ at all.
     pub const RIDGE: f64 = 1e-9;
 
-    /// With next to no ridge.
+    /// With the negligible default ridge.
     pub fn new(bags: &'b Bags) -> Self {
         Self { bags, ridge: Self::RIDGE }
     }
 
-    /// With a ridge penalty, as a multiple of the mean of the diagonal that it is added to.
+    /// With a ridge penalty, relative to the mean of the diagonal that it is added to.
     pub fn with_ridge(bags: &'b Bags, ridge: Positive) -> Self {
         Self { bags, ridge: ridge.get() }
     }
 
-    /// The weights W, one line a class, one column a bag.
+    /// The weights W, one line per class, one column per bag.
     fn weights(&self) -> Array2<f64> {
         let bags = self.bags;
         let (n_bags, n_classes) = (bags.n_bags(), bags.n_classes());
@@ -92,7 +95,8 @@ impl TargetRule for MeanMap<'_> {
     }
 }
 
-/// The targets whose mean operator is p_c x̄ + Σ_i w_ci (m_i − x̄), given the weights w, one line a class, one column a bag.
+/// The targets whose mean operator is p_c x̄ + Σ_i w_ci (m_i − x̄), given weights w with one line
+/// per class and one column per bag.
 #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
 pub(super) fn write_targets(bags: &Bags, weights: &Array2<f64>, out: &mut Targets) {
     let n_classes = bags.n_classes();
@@ -115,7 +119,7 @@ pub(super) fn write_targets(bags: &Bags, weights: &Array2<f64>, out: &mut Target
     }
 }
 
-/// The solution X of A·X = B for a matrix A that is symmetric and positive.
+/// Solves A·X = B for a symmetric positive definite matrix A.
 pub(super) fn solved(mut a: Array2<f64>, mut b: Array2<f64>) -> Array2<f64> {
     factorise(&mut a, f64::MIN_POSITIVE);
     let mut of_column = vec![0.0; b.nrows()];

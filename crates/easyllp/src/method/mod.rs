@@ -1,7 +1,7 @@
 //! Training methods, one per file.
 //!
 //! Each file holds a method's parameters, the procedure that trains a model, and the row targets or the bag loss that it trains
-//! towards. A method knows bags and labels; it knows nothing of models or optimizers.
+//! towards. A method reads bags and labels; it does not depend on models or optimizers.
 //!
 //! k: rows in a bag, C: classes.
 //!

@@ -1,8 +1,9 @@
-//! The naive way: the bag's proportion as the target of each of its rows.
+//! Naive baseline: the bag's proportion is the target of each of its rows.
 //!
-//! Proposition *bias* of the paper says what that trains: a mixture of the truth, weighing 1/k, and of the prior, which
-//! says nothing of rows. On a balanced task such a model still ranks rows almost as well, but its probabilities hardly
-//! leave the prior; where positives are rare it calls nearly every row negative.
+//! By Proposition *bias* of the paper this fits a mixture: the truth with weight 1/k, and the
+//! prior, which carries no information on rows. On a balanced task such a model still ranks rows
+//! almost as well, but its probabilities stay near the prior. If positives are rare, it predicts
+//! nearly every row as negative.
 
 use super::schema::{About, Assumes, BuiltIn};
 use crate::aim::{Aim, TargetRule};
@@ -20,7 +21,7 @@ pub struct Naive<'b> {
 }
 
 impl<'b> Naive<'b> {
-    /// Rows learn their bag's proportions.
+    /// Uses the bags' proportions as targets.
     pub fn new(bags: &'b Bags) -> Self {
         Self { bags }
     }

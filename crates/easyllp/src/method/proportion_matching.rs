@@ -1,8 +1,9 @@
-//! Proportion matching: the model's mean prediction of a bag against the proportion that the bag reports (DLLP, Ardehali & Culotta
-//! 2017).
+//! Proportion matching: fit the mean prediction of a bag to its reported proportion (DLLP, Ardehali
+//! & Culotta 2017).
 //!
-//! No row is told apart from another by it, and a model that predicts every bag's proportion for each of its rows is as good as one that
-//! knows the rows. It works where bags differ, and with networks that would rather decide.
+//! The loss does not separate the rows of a bag: predicting the bag's proportion for each row is
+//! optimal, too. It works if proportions differ between bags, and with networks that prefer
+//! confident predictions.
 
 use super::schema::{About, Assumes, BuiltIn};
 use crate::aim::{Aim, BagObjective};
@@ -14,11 +15,11 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far a mean prediction is from a proportion.
+/// The distance between mean prediction and proportion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
-    /// −Σ_c α_c log h̄_c; proportions that noise puts outside of [0, 1] are cut off there.
+    /// −Σ_c α_c log h̄_c; noisy proportions are clipped to [0, 1].
     #[default]
     CrossEntropy,
     /// Σ_c (α_c − h̄_c)², over class 1 only if there are two.
@@ -45,7 +46,8 @@ impl BagObjective for ProportionMatching<'_> {
     }
 
     fn bag(&self, bag: usize, scores: ArrayView2<f32>, derivative: ArrayViewMut2<f32>) -> f64 {
-        /// Below this a probability is taken for it: its logarithm is a number, and no score that is learnt from comes to so little.
+        /// Smaller probabilities are clipped to this, so that their logarithm is finite; trained
+        /// scores do not reach it.
         const LEAST: f64 = 1e-300;
         let predicted = Predicted::new(scores);
         let share = if predicted.mean.len() == 2 { 0.5 } else { 1.0 };
@@ -72,7 +74,7 @@ impl BagObjective for ProportionMatching<'_> {
 
 /// Probabilities of a bag's rows, and their mean.
 pub(super) struct Predicted {
-    /// A line a row, one column a class.
+    /// A line per row, a column per class.
     probabilities: Vec<f64>,
     pub(super) mean: Vec<f64>,
 }
@@ -93,7 +95,8 @@ impl Predicted {
         Self { probabilities, mean }
     }
 
-    /// The derivative of a loss in each score, given that in the mean probability of each class.
+    /// The derivative of a loss in each score, given the derivative in the mean probability of each
+    /// class.
     #[expect(clippy::cast_possible_truncation, reason = "derivatives are stored as f32")]
     pub(super) fn write_derivative(&self, slopes: &[f64], mut derivative: ArrayViewMut2<f32>) {
         let n_classes = self.mean.len();

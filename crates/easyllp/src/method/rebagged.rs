@@ -1,6 +1,7 @@
-//! EasyLLP on bags that are dealt anew in every epoch: what could be learnt if the same rows came in ever other bags.
+//! EasyLLP on bags that are randomly regrouped in every epoch: an upper bound for other groupings
+//! of the same rows.
 //!
-//! It needs the labels of rows, which come as bags of one, and so serves experiments alone.
+//! It requires row labels, given as bags of one row, and is meant for experiments.
 
 use crate::aim::TargetRule;
 use crate::bagging::{self, Sizes};
@@ -22,14 +23,14 @@ pub struct Rebagged<'b> {
 }
 
 impl<'b> Rebagged<'b> {
-    /// Bags of one row each, of which new bags of `size` rows are dealt.
+    /// Bags of one row each, which are regrouped into bags of `size` rows.
     pub fn new(labelled: &'b Bags, size: usize, correction: Correction, seed: u64) -> Result<Self> {
-        check_labelled("bags dealt anew", labelled)?;
+        check_labelled("regrouped bags", labelled)?;
         Ok(Self { labelled, size, correction, seed, rng: None })
     }
 }
 
-/// Refuses bags that are no labels of rows.
+/// Checks that every bag is a single row.
 pub(super) fn check_labelled(what: &str, bags: &Bags) -> Result<()> {
     match bags.sizes().position(|size| size != 1) {
         Some(bag) => Err(Error::NotLabelled { what: what.to_owned(), bag, size: bags.size(bag) }),
@@ -106,6 +107,6 @@ mod tests {
         let bags =
             Bags::from_labels(Partition::new(3, [vec![0], vec![1, 2]]).unwrap(), &[0, 1, 1], 2).unwrap();
         let refused = Rebagged::new(&bags, 4, Correction::default(), 5).unwrap_err();
-        assert_eq!(refused, Error::NotLabelled { what: "bags dealt anew".into(), bag: 1, size: 2 });
+        assert_eq!(refused, Error::NotLabelled { what: "regrouped bags".into(), bag: 1, size: 2 });
     }
 }

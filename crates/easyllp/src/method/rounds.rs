@@ -1,5 +1,5 @@
-//! Rounds between labels and model: the model says what rows could be, counts say how many of them can be that, and the model is
-//! trained on what both agree on.
+//! Alternating rounds: compute targets that match the bags' counts and the current scores, then
+//! train on them.
 
 use crate::bags::Bags;
 use crate::correction::Targets;
@@ -9,21 +9,22 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
-/// How a method finds the targets of its rounds.
+/// How a method computes the targets of its rounds.
 pub trait Rounds: Sync {
-    /// The bags that are trained on.
+    /// The training bags.
     fn bags(&self) -> &Bags;
 
-    /// Targets of the first round, when there is no model yet.
+    /// Targets of the first round, before there are scores.
     fn first(&self, out: &mut Targets) -> Result<()>;
 
-    /// Targets of a bag's rows, given their scores (a line a member, in order).
+    /// Targets of a bag's rows, given their scores (one line per member, in order).
     fn again(&self, bag: usize, scores: ArrayView2<f32>, targets: ArrayViewMut2<f32>);
 }
 
-/// Trains for so many rounds at most, each from where the last one ended; fewer once targets hardly change.
+/// Trains for at most this number of rounds, each from the end of the last one; stops early when
+/// targets hardly change.
 pub(super) fn alternate(session: &mut Session, stage: &str, most: usize, method: &dyn Rounds) -> Result<()> {
-    /// Targets that change by no more than this have converged.
+    /// Targets that change by at most this have converged.
     const CONVERGED: f32 = 1e-3;
     let bags = method.bags();
     let mut targets = Targets::zeros(bags.n_rows(), bags.n_classes());
@@ -49,7 +50,7 @@ pub(super) fn alternate(session: &mut Session, stage: &str, most: usize, method:
     })
 }
 
-/// What the model and the counts agree on, bags shared out to threads.
+/// The targets of a round, with bags shared by threads.
 pub(super) fn next_targets(
     bags: &Bags,
     of_rows: &(dyn Fn(usize, ArrayView2<f32>, ArrayViewMut2<f32>) + Sync),

@@ -1,4 +1,4 @@
-//! What can be known of a method before it is chosen: a summary, and its parameters with ranges and defaults.
+//! Summaries of methods, and their parameters with ranges and defaults.
 
 use super::MethodConfig;
 use crate::session::{Method, Supports};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// A built-in method: its parameters, which are the method itself.
+/// A built-in method; the type is also its parameters.
 pub(crate) trait BuiltIn: Method + Default + Serialize + DeserializeOwned + JsonSchema {
     const ABOUT: About;
 }
@@ -17,36 +17,36 @@ pub(crate) trait BuiltIn: Method + Default + Serialize + DeserializeOwned + Json
 /// A summary of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Other names for it.
+    /// Aliases.
     pub aliases: &'static [&'static str],
-    /// What it does, in a few words.
+    /// A short description.
     pub summary: &'static str,
-    /// How bags must have been made.
+    /// The assumption on how bags were made.
     pub bags: Assumes,
-    /// How it treats more than two classes.
+    /// How it supports more than two classes.
     pub classes: &'static str,
-    /// The time per row and epoch beyond the model's own, with k rows in a bag and C classes.
+    /// The time per row and epoch in addition to the model, with k rows per bag and C classes.
     pub cost: &'static str,
-    /// Where it comes from.
+    /// The reference.
     pub reference: &'static str,
 }
 
-/// How bags must have been made for a method to be unbiased.
+/// The assumption on bags under which a method is unbiased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assumes {
     /// Rows were grouped regardless of their labels.
     RandomBags,
     /// Random bags, or bags made by features that the model sees.
     RandomBagsOrFeatures,
-    /// Random bags, or bags that are similar where their features are.
+    /// Random bags, or bags with similar class means where features are similar.
     RandomBagsOrSimilar,
-    /// Every bag is a single row.
+    /// Row labels: every bag is a single row.
     RowLabels,
-    /// Nothing.
+    /// No assumption.
     Nothing,
-    /// Nothing makes it unbiased.
+    /// Biased in any case.
     AlwaysBiased,
 }
 
@@ -79,13 +79,13 @@ impl Supports {
 /// A parameter of a method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parameter {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it does.
+    /// The description.
     pub about: String,
-    /// What it must be, such as `a number above 0`.
+    /// The valid values, such as `a number above 0`.
     pub expected: String,
-    /// Its default; `None` if it is unset by default.
+    /// The default; `None` if it is unset by default.
     pub default: Option<String>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn parameters_of(schema: &Schema) -> Vec<Parameter> {
     properties.into_iter().flatten().map(parameter).collect()
 }
 
-/// A value as words have it.
+/// A value as text.
 pub(super) fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -116,7 +116,7 @@ fn text(of: &Value, key: &str) -> String {
     of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// What a value must be by its schema; `None` for null.
+/// The valid values by the schema; `None` for null.
 fn expected(schema: &Value) -> Option<String> {
     if let Some(title) = schema.get("x-expected").and_then(Value::as_str) {
         return Some(title.to_owned());
@@ -169,7 +169,7 @@ pub fn methods_table() -> String {
     table
 }
 
-/// The parameters of all built-in methods that have some, as a Markdown table each.
+/// The parameters of all built-in methods that have any, as one Markdown table each.
 pub fn parameters_tables() -> String {
     let mut text = String::new();
     for method in MethodConfig::all() {

@@ -1,7 +1,8 @@
-//! Several tasks over the same bags, learnt by one model: each has its own counts, its own objective and its own scores.
+//! Train one model on several tasks over the same bags: each task has its own counts, objective and
+//! scores.
 //!
-//! For a linear model the tasks have nothing in common but the passes over the rows, and each comes to what it would come to alone with the
-//! same batches. A network's tasks share all layers but the last.
+//! For a linear model the tasks only share the passes over the rows; each gives the same result as
+//! alone with the same batches. A network's tasks share all layers but the last.
 
 use crate::aim::BagObjective;
 use crate::bags::Bags;
@@ -15,7 +16,7 @@ use std::ops::Range;
 /// use easyllp::method::{BagObjective, CountLikelihood, LabelGeneration, NonNegative, SideBySide};
 /// use easyllp::{Bags, Noise, Partition};
 ///
-/// // Of the same two bags it is known how many bought, and how many of three brands were looked at.
+/// // Of two bags we know how many rows bought, and how many viewed each of three brands.
 /// let partition = Partition::new(4, [[0, 1], [2, 3]])?;
 /// let bought = Bags::binary(partition.clone(), &[1.0, 2.0], Noise::None)?;
 /// let brands = ndarray::array![[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]];
@@ -32,7 +33,7 @@ pub struct SideBySide<'o> {
 }
 
 impl<'o> SideBySide<'o> {
-    /// At least one objective; all must have the same bags, whose counts may differ.
+    /// Requires at least one objective. All must have the same bags; counts may differ.
     pub fn new(tasks: Vec<Box<dyn BagObjective + 'o>>) -> Result<Self> {
         let first = tasks.first().ok_or(Error::NoBags)?;
         for (place, task) in tasks.iter().enumerate() {
@@ -43,7 +44,7 @@ impl<'o> SideBySide<'o> {
         Ok(Self { tasks })
     }
 
-    /// The columns of each task.
+    /// The score columns of each task.
     fn columns(&self) -> impl Iterator<Item = Range<usize>> {
         self.tasks.iter().scan(0, |end, task| {
             let start = *end;

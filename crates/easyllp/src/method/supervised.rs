@@ -1,4 +1,4 @@
-//! Full supervision: every row's own label is its target. What every LLP method is measured against.
+//! Supervised: every row's own label is its target. The upper baseline of all methods.
 
 use super::schema::{About, Assumes, BuiltIn};
 use super::{Naive, check_labelled};
@@ -11,7 +11,7 @@ use crate::session::{Method, Session};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Training on known row labels.
+/// Training on row labels.
 #[derive(Debug, Clone, Copy)]
 pub struct Supervised<'l> {
     labels: &'l [u32],
@@ -19,7 +19,7 @@ pub struct Supervised<'l> {
 }
 
 impl<'l> Supervised<'l> {
-    /// One label a row, each below `n_classes`.
+    /// One label per row, each below `n_classes`.
     pub fn new(labels: &'l [u32], n_classes: usize) -> Result<Self> {
         row_count(labels.len())?;
         check_labels(labels, n_classes)?;

@@ -1,8 +1,9 @@
 //! Networks written with [Burn](https://burn.dev), as models.
 //!
-//! A model's `Parameters` are what is learnt and kept; the module is what computes. When they have changed, the next pass copies
-//! them into a module without a graph, which all threads share. A pass to learn makes a training module of it, whose
-//! parameters are new leaves: so each chunk of a batch has a graph of its own, and threads do not wait for one another.
+//! `Parameters` hold the trained values; the module computes. After the values change, the next
+//! pass copies them into a module without a graph, which all threads share. A training pass makes a
+//! training module whose parameters are new leaves. Each chunk of a batch has its own graph, so
+//! threads do not wait for each other.
 
 use super::fields::Fields;
 use super::{Block, Gradient, Model, Parameters, Pass, Updates};
@@ -18,20 +19,22 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Rows on which a new module is tried: two, to see that scores come by row.
+/// A new module is checked on two rows, so that scores per row can be told from a single score.
 const TRIED: usize = 2;
 
-/// Held from the seeding of a device to the last draw of a pass. Burn's CPU backend has one random stream for the whole process.
+/// Held from seeding a device until a pass has drawn its random numbers: Burn's CPU backend has one
+/// random stream per process.
 static DRAWS: Mutex<()> = Mutex::new(());
 
-/// What a Burn module must say to be a model: how it scores rows.
+/// A Burn module that scores rows.
 pub trait BurnScores: Module + Sync {
-    /// Scores of a batch, rows × (one for two classes, else one a class): of dense features, rows × features, and category
-    /// ids, rows × fields. Either input has no column if the rows have none.
+    /// Scores of a batch: rows × (one for two classes, else one per class). The inputs are dense
+    /// features, rows × features, and category ids, rows × fields. An input without columns means
+    /// that the rows have none.
     fn scores(&self, dense: Tensor<2>, categories: Tensor<2, Int>) -> Tensor<2>;
 }
 
-/// A network of your own, written with [Burn](https://burn.dev): any of its modules, trained and judged as the models here are.
+/// Any [Burn](https://burn.dev) module as a model: trained and evaluated like the built-in models.
 ///
 /// ```
 /// use burn::module::Module;
@@ -64,34 +67,38 @@ pub trait BurnScores: Module + Sync {
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 ///
-/// Each parameter is a block of its own, under its path in the module: its first dimension × the rest. Those of one dimension
-/// (biases, scales of norms) are one line, and weight decay leaves them alone. Parameters that share an id are one;
-/// those that ask for no gradient stay as they are. Everything else, such as Adam and averaged weights, is the trainer's,
-/// and [`module`](Self::module) hands out the module with what was learnt, to be saved by Burn.
+/// Each parameter is a block, named by its path in the module: its first dimension × the rest.
+/// One-dimensional parameters (biases, scales of norms) are one line, and have no weight decay.
+/// Parameters with the same id are shared; those without a gradient are not trained. Adam and
+/// averaged weights work as for other models. [`module`](Self::module) returns the trained module,
+/// to be saved by Burn.
 ///
-/// Your crate names Burn itself: `burn = { version = "0.22", default-features = false, features = ["std", "flex"] }`. Its default
-/// features would spread each operation over threads, where chunks of a batch are spread already.
+/// Your crate must depend on Burn: `burn = { version = "0.22", default-features = false, features =
+/// ["std", "flex"] }`. Burn's default features would run each operation on several threads, but
+/// chunks of a batch are parallel already.
 ///
-/// Without them, bytes do not depend on the number of threads. To this end a module with dropout seeds its device before each pass
-/// to learn, and such passes go one at a time. Random numbers drawn in other ways, where no [`Flag`] tells of it, are not seeded.
+/// Without them, bytes do not depend on the number of threads. For this a module with dropout seeds
+/// its device before each training pass, and such passes run one at a time. Random numbers that no
+/// [`Flag`] declares are not seeded.
 ///
 /// # On a GPU
 ///
-/// A model computes where its module is. Add a backend to Burn's features in your `Cargo.toml` (`wgpu`, `cuda`, `metal`, `vulkan`
-/// or `rocm`), and make the module on its device: `Device::wgpu(Default::default())`, `Device::cuda(0)` and so on. This is
-/// untested here. Bytes may differ from run to run, and gains may be small: parameters and gradients pass through main
-/// memory in each step, and a batch comes in chunks of 128 rows.
+/// A model computes on its module's device. Add a backend to Burn's features in your `Cargo.toml`
+/// (`wgpu`, `cuda`, `metal`, `vulkan` or `rocm`), and create the module on its device:
+/// `Device::wgpu(Default::default())`, `Device::cuda(0)` and so on. GPUs are untested. Bytes may
+/// differ from run to run, and the speed-up may be small: parameters and gradients pass through
+/// main memory in each step, and a batch is computed in chunks of 128 rows.
 #[derive(Clone)]
 pub struct BurnModel<M> {
-    /// Without a graph; its parameters may be out of date.
+    /// Without a graph; its parameters may be outdated.
     module: M,
-    /// With the parameters of now, made when they are asked for.
+    /// With the current parameters, created on demand.
     loaded: OnceLock<M>,
     device: Device,
     parameters: Parameters,
     /// The block of each parameter.
     places: HashMap<ParamId, usize>,
-    /// Whether passes to learn draw random numbers.
+    /// Whether training passes draw random numbers.
     draws: bool,
     n_dense: usize,
     fields: Fields,
@@ -109,12 +116,13 @@ impl<M: fmt::Debug> fmt::Debug for BurnModel<M> {
 }
 
 impl<M: BurnScores> BurnModel<M> {
-    /// A model for rows of this form.
+    /// Creates a model for rows of this shape.
     pub fn for_rows(module: M, rows: &Rows, n_classes: usize) -> Result<Self> {
         Self::new(module, rows.n_dense(), rows.cardinalities(), n_classes)
     }
 
-    /// A model for rows with `n_dense` features and fields of these many categories. The module is tried on two rows of zeros.
+    /// Creates a model for rows with `n_dense` features and fields with these numbers of
+    /// categories. The module is checked on two rows of zeros.
     pub fn new(module: M, n_dense: usize, cardinalities: &[u32], n_classes: usize) -> Result<Self> {
         check_classes(n_classes)?;
         let fields = Fields::new(cardinalities)?;
@@ -147,7 +155,7 @@ impl<M: BurnScores> BurnModel<M> {
         Ok(model)
     }
 
-    /// Scores two rows of zeros as if to learn, and looks at the form of what comes out.
+    /// Runs a training pass on two rows of zeros and checks the shape of the scores.
     fn try_out(&self) -> Result<()> {
         let dense = Array2::zeros((TRIED, self.n_dense));
         let categories = Array2::zeros((TRIED, self.fields.len()));
@@ -164,7 +172,7 @@ impl<M: BurnScores> BurnModel<M> {
         if learns { Ok(()) } else { Err(Error::NothingToLearn) }
     }
 
-    /// The module with the parameters as they are now, without a graph.
+    /// The module with the current parameters, without a graph.
     pub fn module(&self) -> &M {
         self.loaded.get_or_init(|| {
             self.module.clone().map(&mut Loader { blocks: self.parameters.blocks(), places: &self.places })
@@ -179,7 +187,7 @@ impl<M: BurnScores> BurnModel<M> {
         module.scores(Tensor::from_data(dense, device), Tensor::from_data(categories, device))
     }
 
-    /// Scores with the graph that leads to them. Without a `draw` the device keeps the seed that the caller gave it.
+    /// Scores with their graph. Without a `draw` the device keeps the caller's seed.
     fn run_to_learn(&self, module: &M, rows: &RowBatch, draw: Option<u64>) -> Tensor<2> {
         let device = self.device.clone().autodiff();
         // A pass that panicked has left nothing behind that the next seeding does not mend.
@@ -191,8 +199,7 @@ impl<M: BurnScores> BurnModel<M> {
     }
 }
 
-/// What [`BurnModel`] keeps from `forward` to `backward`: the module whose parameters the graph starts from, and the scores
-/// that it leads to.
+/// What [`BurnModel`] keeps from `forward` to `backward`: the training module and its scores.
 #[derive(Debug)]
 pub struct BurnTape<M>(Option<(M, Tensor<2>)>);
 
@@ -263,14 +270,14 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.try_into_vec_as().expect("a device hands out what it computed")
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Finds numbers of a module that no gradient can reach.
+/// Finds values of a module that take no gradient.
 #[derive(Default)]
 struct Buffers {
     path: Vec<String>,
@@ -293,7 +300,7 @@ impl ModuleVisitor for Buffers {
     }
 }
 
-/// Makes a block of each parameter that is to be learnt.
+/// Creates a block for each trainable parameter.
 #[derive(Default)]
 struct Found {
     path: Vec<String>,
@@ -308,11 +315,7 @@ impl Found {
         let dims = tensor.dims();
         let n_numbers = dims.iter().product();
         if let Some(&block) = self.places.get(&id) {
-            return check_length(
-                "numbers of a parameter that is there twice",
-                self.blocks[block].values.len(),
-                n_numbers,
-            );
+            return check_length("numbers of a shared parameter", self.blocks[block].values.len(), n_numbers);
         }
         let n_lines = if D == 1 { 1 } else { dims[0] };
         let n_columns = dims[usize::from(D > 1)..].iter().product();
@@ -347,7 +350,7 @@ impl ModuleVisitor for Found {
     }
 }
 
-/// Puts the numbers of blocks into a module.
+/// Copies blocks into a module.
 struct Loader<'l> {
     blocks: &'l [Block],
     places: &'l HashMap<ParamId, usize>,
@@ -366,7 +369,8 @@ impl ModuleMapper for Loader<'_> {
     }
 }
 
-/// Adds the gradients of a module's parameters to blocks; a parameter may be there twice, or have none.
+/// Adds the gradients of a module's parameters to blocks. A parameter may be shared, or have no
+/// gradient.
 struct Writer<'w> {
     gradients: Gradients,
     places: &'w HashMap<ParamId, usize>,

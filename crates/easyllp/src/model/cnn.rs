@@ -1,4 +1,4 @@
-//! A convolutional network over rows that are images.
+//! Convolutional networks for rows that are images.
 
 mod architecture;
 mod body;
@@ -20,8 +20,8 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use plan::Plan;
 use rand::RngExt;
 
-/// A convolutional network: convolutions and pooling over the image that a row's dense features are, then fully connected
-/// layers.
+/// A convolutional network: convolutions and pooling on the image in a row's dense features, then
+/// fully connected layers.
 ///
 /// ```
 /// use easyllp::{Rows, model::{Cnn, Scorer}};
@@ -35,10 +35,10 @@ use rand::RngExt;
 /// # Ok::<(), easyllp::Error>(())
 /// ```
 ///
-/// Its blocks are `conv1.weights`, `conv1.bias`, `conv2.weights`… and then those of the fully connected layers,
-/// `fc1.weights`, `fc1.bias`… The weights of a convolution have a line for each number of a window, in the order line of
-/// the window, column, input channel, and a column for each output channel. The inputs of the first fully connected layer
-/// are in the order line of the image, column, channel.
+/// Blocks are named `conv1.weights`, `conv1.bias`, `conv2.weights`…, followed by `fc1.weights`,
+/// `fc1.bias`… of the fully connected layers. Convolution weights have one line per value of a
+/// window, ordered by window line, column and input channel, and one column per output channel. The
+/// inputs of the first fully connected layer are ordered by image line, column and channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cnn {
     parameters: Parameters,
@@ -49,7 +49,8 @@ pub struct Cnn {
 }
 
 impl Cnn {
-    /// A network for images of this shape. Weights and biases are drawn uniformly from ±1/√(inputs of an output).
+    /// Creates a network for images of this shape. Weights and biases are drawn uniformly from
+    /// ±1/√(inputs of an output).
     pub fn new(architecture: &Architecture, image: ImageShape, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
         let plan = Plan::new(architecture, image)?;
@@ -75,25 +76,25 @@ impl Cnn {
         Ok(Self { parameters, architecture: architecture.clone(), image, plan, head })
     }
 
-    /// The layers it was made of.
+    /// The layers.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// The shape of the images it scores.
+    /// The shape of the images.
     pub fn image(&self) -> ImageShape {
         self.image
     }
 
-    /// What stands behind each of its fully connected layers.
+    /// The activation and dropout of each fully connected layer.
     pub(crate) fn activations_of_head(&self) -> impl Iterator<Item = Activation> {
         self.head.activations()
     }
 }
 
 impl Architecture {
-    /// How many parameters its convolutions have on images of this shape, how many features they leave, and the widths of
-    /// the layers behind.
+    /// The number of convolution parameters on images of this shape, the number of features after
+    /// them, and the widths of the fully connected layers.
     pub(super) fn sizes(&self, image: ImageShape) -> Result<(usize, usize, Vec<usize>)> {
         let plan = Plan::new(self, image)?;
         let of_convolution = |form: &Convolution| (form.window() + 1).saturating_mul(form.output.channels);

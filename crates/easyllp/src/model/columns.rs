@@ -1,4 +1,4 @@
-//! Many linear models side by side: the columns of one matrix.
+//! Many linear models as the columns of one matrix.
 
 use super::linear::{INTERCEPT, WEIGHTS};
 use super::{LinearModel, Model};
@@ -12,22 +12,22 @@ use std::ops::Range;
 /// Rows scored at a time by one thread.
 const CHUNK: usize = 256;
 
-/// T linear models of two classes over the same D dense features, which score rows in one matrix product.
+/// T linear models of two classes over the same D dense features, scored by one matrix product.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearColumns {
-    /// D + 1 lines, the last of which holds the intercepts; one column a model.
+    /// D + 1 lines, the last with the intercepts; one column per model.
     values: Array2<f32>,
-    /// One a model.
+    /// One per model.
     ended: Vec<bool>,
 }
 
 impl LinearColumns {
-    /// Models of zeros.
+    /// Creates models of zeros.
     pub(crate) fn zeros(n_dense: usize, n_models: usize) -> Self {
         Self { values: Array2::zeros((n_dense + 1, n_models)), ended: vec![false; n_models] }
     }
 
-    /// How many models there are: T.
+    /// The number of models, T.
     pub fn n_models(&self) -> usize {
         self.values.ncols()
     }
@@ -37,12 +37,12 @@ impl LinearColumns {
         self.values.slice(s![..self.values.nrows() - 1, ..])
     }
 
-    /// The intercepts, one a model.
+    /// The intercepts, one per model.
     pub fn intercepts(&self) -> ArrayView1<'_, f32> {
         self.values.row(self.values.nrows() - 1)
     }
 
-    /// Whether a model ran away in an earlier epoch or this one: it stays what it was after its last good one.
+    /// Whether a model has diverged: it keeps the weights of its last good epoch.
     ///
     /// # Panics
     ///
@@ -51,7 +51,7 @@ impl LinearColumns {
         self.ended[place]
     }
 
-    /// One of the models, by itself.
+    /// One of the models.
     pub fn model(&self, place: usize) -> Result<LinearModel> {
         let mut model = LinearModel::new(self.values.nrows() - 1, &[], 2)?;
         self.write_to(place, &mut model);
@@ -75,7 +75,7 @@ impl LinearColumns {
         Ok(scores)
     }
 
-    /// Scores of some rows, in the order in which they are named, by the models in some places: a line a row, a column a model.
+    /// Scores of some rows by some models, in the given order: a line per row, a column per model.
     ///
     /// # Panics
     ///
@@ -110,7 +110,7 @@ impl LinearColumns {
         product(features, self.weights().slice(s![.., models]), Onto::Add, scores);
     }
 
-    /// Scores of so many rows, by their numbers that are not zero; `row` says which they are.
+    /// Scores of this number of sparse rows; `row` gives their indices.
     fn sparse_scores(
         &self,
         nonzeros: &NonZeros,
@@ -134,17 +134,17 @@ impl LinearColumns {
         scores.slice_move(s![.., ..n_models])
     }
 
-    /// All numbers: weights, and intercepts in the last line.
+    /// All parameters: weights, and intercepts in the last line.
     pub(crate) fn values_mut(&mut self) -> &mut Array2<f32> {
         &mut self.values
     }
 
-    /// Which models ran away.
+    /// Which models have diverged.
     pub(crate) fn ended_mut(&mut self) -> &mut [bool] {
         &mut self.ended
     }
 
-    /// Makes a model the one in this place.
+    /// Stores a model at this index.
     pub(crate) fn write_to(&self, place: usize, model: &mut LinearModel) {
         let column = self.values.slice(s![.., place..=place]);
         let (weights, intercept) = column.split_at(Axis(0), column.nrows() - 1);

@@ -1,8 +1,9 @@
-//! A stack of fully connected layers, the body of networks and the head of others: every layer but the last is followed by
-//! an activation and by dropout, each by its own.
+//! A stack of fully connected layers. Every layer but the last is followed by an activation and by
+//! dropout.
 //!
-//! The stack owns no numbers. Its blocks stand in its model's `Parameters` from a given place on, weights (inputs ×
-//! outputs) and bias (1 × outputs) by turns: `fc1.weights`, `fc1.bias`, `fc2.weights`…
+//! The stack owns no parameters. Its blocks are in its model's `Parameters`, starting at a given
+//! index, with weights (inputs × outputs) and bias (1 × outputs) alternating: `fc1.weights`,
+//! `fc1.bias`, `fc2.weights`…
 
 use super::{Block, Gradient, MOST_WEIGHTS, Parameters, Pass, Updates, check_size};
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// The hidden part of a network: how many layers, how wide, and what stands between them.
+/// The hidden layers of a network: number, widths, activation and dropout.
 ///
 /// ```
 /// use easyllp::model::{Activation, Hidden};
@@ -24,11 +25,11 @@ use rand_chacha::ChaCha8Rng;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hidden {
-    /// How wide each hidden layer is, from the input on. None makes a linear model.
+    /// The width of each hidden layer, from the input on. An empty list is a linear model.
     pub widths: Vec<usize>,
-    /// What bends the output of each.
+    /// The activation of each layer.
     pub activation: Activation,
-    /// The share of outputs that is left out while learning, from 0 to below 1.
+    /// The dropout rate in training, from 0 to below 1.
     pub dropout: f32,
 }
 
@@ -38,14 +39,14 @@ impl Hidden {
         Self { widths: widths.to_vec(), activation: Activation::Relu, dropout: 0.0 }
     }
 
-    /// The same, layer by layer.
+    /// The layers, one by one.
     pub(crate) fn layers(&self) -> Vec<HiddenLayer> {
         let &Self { activation, dropout, .. } = self;
         self.widths.iter().map(|&width| HiddenLayer { width, activation, dropout }).collect()
     }
 }
 
-/// One hidden layer, and what stands behind it.
+/// One hidden layer, with its activation and dropout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct HiddenLayer {
     pub(crate) width: usize,
@@ -53,36 +54,37 @@ pub(crate) struct HiddenLayer {
     pub(crate) dropout: f32,
 }
 
-/// The layers of a stack, and where their blocks stand.
+/// The layers of a stack, and the index of their blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DenseStack {
     first_block: usize,
     n_inputs: usize,
     hidden: Vec<HiddenLayer>,
     n_scores: usize,
-    /// Whether what comes in are the rows' dense features themselves.
+    /// Whether the input is exactly the rows' dense features.
     is_of_rows: bool,
 }
 
-/// What a stack keeps from `forward` to `backward`, and its scratch.
+/// What a stack keeps from `forward` to `backward`, and its scratch buffers.
 #[derive(Debug, Default)]
 pub(crate) struct DenseTape {
     hidden: Vec<HiddenTape>,
 }
 
-/// Of one hidden layer, each rows × width.
+/// Buffers of one hidden layer, each rows × width.
 #[derive(Debug, Default)]
 struct HiddenTape {
     /// After activation and dropout.
     outputs: Vec<f32>,
-    /// d output/d input of activation and dropout together; not used with ReLU, where outputs say it.
+    /// d output/d input of activation and dropout together; unused with ReLU, where the outputs are
+    /// enough.
     slopes: Vec<f32>,
     /// d loss/d output, then d loss/d input.
     derivatives: Vec<f32>,
 }
 
 impl DenseStack {
-    /// A stack over `n_inputs` columns, whose blocks will stand from `first_block` on.
+    /// Creates a stack over `n_inputs` columns, with blocks from `first_block` on.
     pub(crate) fn new(
         first_block: usize,
         n_inputs: usize,
@@ -109,12 +111,13 @@ impl DenseStack {
         Ok(stack)
     }
 
-    /// The same, if what comes in are the rows' dense features and nothing else.
+    /// Marks the input as exactly the rows' dense features.
     pub(crate) fn of_rows(self) -> Self {
         Self { is_of_rows: true, ..self }
     }
 
-    /// The stack's blocks: weights and biases uniform within ±1/√inputs of their layer, as PyTorch begins.
+    /// The stack's blocks: weights and biases uniform within ±1/√inputs of their layer, as in
+    /// PyTorch.
     pub(crate) fn blocks(&self, rng: &mut ChaCha8Rng) -> Vec<Block> {
         let mut blocks = Vec::with_capacity(2 * self.n_layers());
         for layer in 0..self.n_layers() {
@@ -131,17 +134,17 @@ impl DenseStack {
         blocks
     }
 
-    /// How many columns come in.
+    /// The number of input columns.
     pub(crate) fn n_inputs(&self) -> usize {
         self.n_inputs
     }
 
-    /// How many columns come out.
+    /// The number of output columns.
     pub(crate) fn n_scores(&self) -> usize {
         self.n_scores
     }
 
-    /// What stands behind each layer but the last.
+    /// The activation and dropout of each layer but the last.
     pub(crate) fn activations(&self) -> impl Iterator<Item = Activation> {
         self.hidden.iter().map(|layer| layer.activation)
     }
@@ -150,7 +153,7 @@ impl DenseStack {
         self.hidden.len() + 1
     }
 
-    /// How many columns go into a layer, and how many come out.
+    /// The numbers of input and output columns of a layer.
     fn shape(&self, layer: usize) -> [usize; 2] {
         let before = layer.checked_sub(1).map_or(self.n_inputs, |before| self.hidden[before].width);
         [before, self.hidden.get(layer).map_or(self.n_scores, |layer| layer.width)]
@@ -210,8 +213,8 @@ impl DenseStack {
         }
     }
 
-    /// Writes the gradient of the stack's blocks, from what `forward` was given and left on the tape. `dinput`, if it is
-    /// asked for, takes the derivative in the last of the input's columns, as many as it has.
+    /// Writes the gradient of the stack's blocks, from the input and the tape of `forward`. If
+    /// `dinput` is given, it receives the derivative in the last columns of the input.
     pub(crate) fn backward(
         &self,
         parameters: &Parameters,
@@ -264,7 +267,7 @@ impl DenseStack {
     }
 }
 
-/// The front of a buffer, which grows on first use and is kept.
+/// The front of a buffer, which grows on first use.
 fn space(buffer: &mut Vec<f32>, length: usize) -> &mut [f32] {
     if buffer.len() < length {
         buffer.resize(length, 0.0);

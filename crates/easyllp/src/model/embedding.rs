@@ -1,4 +1,4 @@
-//! A network over categories: each field's category has a place in a small space, learnt with the rest.
+//! Networks with embeddings of categories, which are trained with the other weights.
 
 use super::dense::{DenseStack, DenseTape};
 use super::fields::Fields;
@@ -17,18 +17,18 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-/// The block of embeddings; the layers' blocks follow.
+/// The index of the embeddings' block; the layers' blocks follow.
 const EMBEDDINGS: usize = 0;
 const FIRST_LAYER: usize = 1;
 
-/// What an [`EmbeddingNet`] is made for: its rows, and how wide an embedding is.
+/// The input shape and the embedding width of an [`EmbeddingNet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Embedding<'s> {
-    /// How many dense features a row has; there may be none.
+    /// The number of dense features per row; may be 0.
     pub n_dense: usize,
-    /// How many categories each field has; at least one field.
+    /// The number of categories of each field; at least one field.
     pub cardinalities: &'s [u32],
-    /// How many numbers stand for a category.
+    /// The embedding width.
     pub width: usize,
 }
 
@@ -55,14 +55,15 @@ pub struct EmbeddingNet {
 }
 
 impl EmbeddingNet {
-    /// A network for rows of this form, with embeddings of this width.
+    /// Creates a network for rows of this shape, with embeddings of this width.
     pub fn for_rows(rows: &Rows, width: usize, hidden: &Hidden, n_classes: usize, seed: u64) -> Result<Self> {
         let embedding = Embedding { n_dense: rows.n_dense(), cardinalities: rows.cardinalities(), width };
         Self::new(embedding, hidden, n_classes, seed)
     }
 
-    /// A network for rows of a given form. Embeddings are drawn from the normal distribution with standard deviation
-    /// 0.01, other weights as in [`Mlp::new`](super::Mlp::new).
+    /// Creates a network for rows of a given shape. Embeddings are drawn from the normal
+    /// distribution with standard deviation 0.01, other weights as in
+    /// [`Mlp::new`](super::Mlp::new).
     pub fn new(embedding: Embedding, hidden: &Hidden, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
         let Embedding { n_dense, cardinalities, width } = embedding;
@@ -83,12 +84,12 @@ impl EmbeddingNet {
         Ok(Self { parameters: Parameters::new(blocks), n_dense, width, fields, stack })
     }
 
-    /// How many categories each field has.
+    /// The number of categories of each field.
     pub(crate) fn cardinalities(&self) -> &[u32] {
         &self.fields.cardinalities
     }
 
-    /// What stands behind each of its hidden layers.
+    /// The activation and dropout of each hidden layer.
     pub(crate) fn activations(&self) -> impl Iterator<Item = Activation> {
         self.stack.activations()
     }
@@ -99,7 +100,7 @@ impl EmbeddingNet {
     }
 }
 
-/// Large tables are drawn by all threads, a fixed number of lines from a random stream of its own.
+/// Large tables are drawn by all threads; each range of lines has its own random stream.
 fn draw_embeddings(n_lines: usize, width: usize, seed: u64) -> Array2<f32> {
     const LINES: usize = 4096;
     const DEVIATION: f32 = 0.01;

@@ -1,10 +1,10 @@
-//! The categorical fields of a model, whose categories are the lines of one table, field after field.
+//! The categorical fields of a model; their categories are lines of one table, field after field.
 
 use crate::error::{Error, Result, check_length};
 use crate::rows::Rows;
 use ndarray::ArrayView1;
 
-/// How many categories each field has, and where its lines start.
+/// The number of categories of each field, and the first line of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fields {
     pub(crate) cardinalities: Vec<u32>,
@@ -27,7 +27,7 @@ impl Fields {
         Ok(Self { cardinalities: cardinalities.to_vec(), starts, n_lines })
     }
 
-    /// How many fields there are.
+    /// The number of fields.
     pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
@@ -36,7 +36,7 @@ impl Fields {
         self.starts.is_empty()
     }
 
-    /// How many lines all fields have together.
+    /// The number of lines of all fields together.
     pub(crate) fn n_lines(&self) -> usize {
         self.n_lines as usize
     }
@@ -47,17 +47,17 @@ impl Fields {
         start..start + self.cardinalities[field] as usize
     }
 
-    /// The lines that a row uses, one a field.
+    /// The lines of a row, one per field.
     pub(crate) fn lines<'f>(&'f self, ids: ArrayView1<'f, u32>) -> impl Iterator<Item = u32> + 'f {
         self.starts.iter().zip(ids).map(|(start, id)| start + id)
     }
 
-    /// Refuses rows without fields, if there are some.
+    /// Checks that rows have fields if the model does.
     pub(crate) fn check_none(&self) -> Result<()> {
         check_length("categorical fields", self.len(), 0)
     }
 
-    /// Refuses rows whose fields are others.
+    /// Checks that rows have the same fields.
     pub(crate) fn check(&self, rows: &Rows) -> Result<()> {
         check_length("categorical fields", self.len(), rows.n_fields())?;
         let mut fields = self.cardinalities.iter().zip(rows.cardinalities()).enumerate();

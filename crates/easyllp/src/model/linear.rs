@@ -1,4 +1,4 @@
-//! A linear model: scores = x·W + b, plus a weight for each category a row shows.
+//! Linear models: scores = x·W + b, plus a weight for each category of a row.
 
 use super::fields::Fields;
 use super::{
@@ -16,7 +16,7 @@ pub(crate) const WEIGHTS: usize = 0;
 pub(crate) const INTERCEPT: usize = 1;
 pub(crate) const CATEGORIES: usize = 2;
 
-/// Scores that are linear in the dense features, with one weight a category.
+/// Scores that are linear in the dense features, with one weight per category.
 ///
 /// ```
 /// use easyllp::{Rows, model::{LinearModel, Model, Scorer}};
@@ -35,12 +35,12 @@ pub struct LinearModel {
 }
 
 impl LinearModel {
-    /// A model of zeros for rows of this form.
+    /// Creates a model of zeros for rows of this shape.
     pub fn for_rows(rows: &Rows, n_classes: usize) -> Result<Self> {
         Self::new(rows.n_dense(), rows.cardinalities(), n_classes)
     }
 
-    /// A model of zeros for `n_dense` features and fields of these cardinalities.
+    /// Creates a model of zeros for `n_dense` features and fields with these cardinalities.
     pub fn new(n_dense: usize, cardinalities: &[u32], n_classes: usize) -> Result<Self> {
         check_classes(n_classes)?;
         let n_scores = n_columns(n_classes);
@@ -73,7 +73,7 @@ impl LinearModel {
         self.parameters.0[CATEGORIES].values.slice(ndarray::s![self.fields.range(field), ..])
     }
 
-    /// How many categories each field has.
+    /// The number of categories of each field.
     pub(crate) fn cardinalities(&self) -> &[u32] {
         &self.fields.cardinalities
     }
@@ -83,14 +83,14 @@ impl LinearModel {
         self.parameters.0.iter().flat_map(|block| block.values.iter().copied().map(f64::from)).collect()
     }
 
-    /// Takes the parameters from one vector, block after block.
+    /// Sets the parameters from one vector, block after block.
     #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
     pub(crate) fn set_parameters(&mut self, point: &[f64]) {
         let parameters = self.parameters.0.iter_mut().flat_map(|block| block.values.iter_mut());
         parameters.zip(point).for_each(|(parameter, value)| *parameter = *value as f32);
     }
 
-    /// The lines of the block of categories that a row uses.
+    /// The lines of the categories' block that a row uses.
     pub(crate) fn lines<'b>(&'b self, ids: ArrayView1<'b, u32>) -> impl Iterator<Item = u32> + 'b {
         self.fields.lines(ids)
     }
@@ -116,9 +116,9 @@ impl Model for LinearModel {
         &mut self.parameters
     }
 
-    /// Rows of a few scores are done before another thread has woken up.
+    /// Rows with few scores are finished before another thread wakes up.
     fn rows_at_once(&self) -> usize {
-        /// Multiplications that are worth handing over.
+        /// The minimum number of multiplications to use another thread for.
         const ENOUGH: usize = 1 << 19;
         (ENOUGH / (self.weights().len() + self.fields.cardinalities.len()).max(1)).max(ROWS_AT_ONCE)
     }

@@ -1,4 +1,4 @@
-//! A network of fully connected layers over dense features.
+//! Fully connected networks over dense features.
 
 use super::dense::{DenseStack, DenseTape};
 use super::{Activation, Gradient, Hidden, Model, Parameters, Pass};
@@ -8,7 +8,7 @@ use crate::rows::{RowBatch, Rows};
 use crate::seed::{Stream, stream};
 use ndarray::{ArrayView2, ArrayViewMut2};
 
-/// A multi-layer perceptron: fully connected layers with an activation between them.
+/// A multi-layer perceptron: fully connected layers with activations.
 ///
 /// ```
 /// use easyllp::model::Hidden;
@@ -27,13 +27,14 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// A network for rows of this form, which must have no categories.
+    /// Creates a network for rows of this shape; categories are not supported.
     pub fn for_rows(rows: &Rows, hidden: &Hidden, n_classes: usize, seed: u64) -> Result<Self> {
         check_no_fields(rows)?;
         Self::new(rows.n_dense(), hidden, n_classes, seed)
     }
 
-    /// A network for `n_dense` features. Weights and biases are drawn uniformly from ±1/√(inputs of their layer).
+    /// Creates a network for `n_dense` features. Weights and biases are drawn uniformly from
+    /// ±1/√(inputs of their layer).
     pub fn new(n_dense: usize, hidden: &Hidden, n_classes: usize, seed: u64) -> Result<Self> {
         check_classes(n_classes)?;
         let stack = DenseStack::new(0, n_dense, hidden.layers(), n_columns(n_classes))?.of_rows();
@@ -41,7 +42,7 @@ impl Mlp {
         Ok(Self { parameters, stack })
     }
 
-    /// What stands behind each of its hidden layers.
+    /// The activation and dropout of each hidden layer.
     pub(crate) fn activations(&self) -> impl Iterator<Item = Activation> {
         self.stack.activations()
     }

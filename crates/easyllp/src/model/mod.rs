@@ -1,6 +1,7 @@
 //! Linear models and neural networks.
 //!
-//! A model scores rows ([`Scorer`]) and takes back derivatives ([`Model`]). It knows nothing of bags, targets or methods.
+//! A model scores rows ([`Scorer`]) and back-propagates derivatives ([`Model`]). It does not depend
+//! on bags, targets or methods.
 
 #[cfg(feature = "burn")]
 mod burn;
@@ -38,40 +39,42 @@ use crate::rows::{Csr, RowBatch, Rows};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
-/// Rows of a piece of a batch: few enough to share out a batch, enough for a matrix product to be worth it.
+/// Rows per chunk of a batch: few enough for several threads, enough for efficient matrix products.
 const ROWS_AT_ONCE: usize = 128;
 
-/// Anything that scores rows: all that prediction and evaluation ask for.
+/// Anything that scores rows, for prediction and evaluation.
 ///
-/// Every [`Model`] is a scorer. A type that only scores, such as a wrapper of another library's model, implements this alone.
+/// Every [`Model`] is a scorer. A type that only scores, such as a wrapper of another library's
+/// model, implements only this trait.
 pub trait Scorer: Send + Sync {
-    /// Scores of all rows, in their order: one column for two classes, else one a class.
+    /// Scores of all rows, in order: one column for two classes, else one per class.
     fn scores(&self, rows: &Rows) -> Result<Array2<f32>>;
 }
 
-/// A model that can be trained: it scores rows, and takes back the derivative of a loss in the scores.
+/// A trainable model: it scores rows, and back-propagates the derivative of a loss in the scores.
 pub trait Model: Send + Sync {
-    /// What `backward` needs to know of `forward`, and scratch for both. The caller owns it, so that threads share the
-    /// model itself, and hands it in again: what was allocated for one batch serves the next.
+    /// What `backward` needs from `forward`, and scratch buffers of both. The caller owns it, so
+    /// threads can share the model, and reuses it from batch to batch.
     type Tape: Default + Send;
 
-    /// How many scores a row gets: one for two classes, else one a class.
+    /// The number of scores per row: one for two classes, else one per class.
     fn n_scores(&self) -> usize;
 
-    /// Refuses rows that the model cannot score.
+    /// Checks that the model can score these rows.
     fn check(&self, rows: &Rows) -> Result<()>;
 
-    /// The numbers to be learnt.
+    /// The trainable parameters.
     fn parameters(&self) -> &Parameters;
 
-    /// The numbers to be learnt, to be changed.
+    /// The trainable parameters, for writing.
     fn parameters_mut(&mut self) -> &mut Parameters;
 
-    /// Scores of a batch: a line a row, [`n_scores`](Self::n_scores) columns.
+    /// Scores of a batch: a line per row, [`n_scores`](Self::n_scores) columns.
     fn forward(&self, rows: &RowBatch, pass: Pass, tape: &mut Self::Tape, scores: ArrayViewMut2<f32>);
 
-    /// Writes the batch's gradient, from the derivative of the loss in its scores and from the tape that a pass to learn
-    /// has left. Every dense block is overwritten, whatever it held; blocks of touched lines come empty.
+    /// Writes the batch's gradient, from the derivative of the loss in its scores and the tape of
+    /// the training pass. Every dense block is overwritten; blocks of touched lines are empty at
+    /// first.
     fn backward(
         &self,
         rows: &RowBatch,
@@ -80,18 +83,18 @@ pub trait Model: Send + Sync {
         gradient: &mut Gradient,
     );
 
-    /// How many rows of a batch are worked on at a time, by one thread; each such piece of a batch has a gradient of its own. The
-    /// bytes of a training depend on it.
+    /// The number of rows of a batch that a thread works on at a time; each such chunk has its own
+    /// gradient. The bytes of a training run depend on it.
     fn rows_at_once(&self) -> usize {
         ROWS_AT_ONCE
     }
 
-    /// Scores of sparse rows, in their order, by models that have them.
+    /// Scores of sparse rows, in order, for models that support them.
     fn sparse_scores(&self, _rows: &Csr) -> Result<Array2<f32>> {
         Err(Error::SparseRows { what: "this model" })
     }
 
-    /// The model as a linear one, if it is one: L-BFGS requires it.
+    /// The model as a linear one, if it is; L-BFGS requires that.
     fn as_linear_mut(&mut self) -> Option<&mut LinearModel> {
         None
     }
@@ -101,8 +104,9 @@ impl<M: Model> Scorer for M {
     fn scores(&self, rows: &Rows) -> Result<Array2<f32>> {
         /// Rows scored at a time by one thread.
         const CHUNK: usize = 1024;
-        /// Products of fewer rows add up in another order: few rows are scored among copies of the last, so that what a row is beside
-        /// of does not show in its score.
+        /// Products of fewer rows are summed in another order. Few rows are therefore scored
+        /// together with copies of the last one, so that a row's score does not depend on its
+        /// batch.
         const FEWEST: usize = 16;
         Vectors::chosen()?;
         self.check(rows)?;
@@ -131,13 +135,13 @@ impl<M: Model> Scorer for M {
     }
 }
 
-/// The most weights that a layer may have: more is a mistake, and no allocation should be tried for it.
+/// The maximum number of weights per layer, so that a mistake does not lead to a huge allocation.
 pub(crate) const MOST_WEIGHTS: usize = 1 << 30;
 
-/// The most numbers that all embeddings may have, which is more than a processor's memory holds.
+/// The maximum number of embedding values.
 pub(crate) const MOST_EMBEDDINGS: usize = 1 << 36;
 
-/// Refuses a matrix of more numbers than make sense, before it is allocated.
+/// Checks the size of a matrix before it is allocated.
 pub(crate) fn check_size(name: &'static str, n_lines: usize, n_columns: usize, most: usize) -> Result<()> {
     if n_lines.checked_mul(n_columns).is_some_and(|n_numbers| n_numbers <= most) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Models by name: what a command line, a file or another language can ask for, and a model that is any of them.
+//! Models by name, for the command line, files and other languages, and a model of any built-in
+//! type.
 
 use super::cnn::CnnTape;
 use super::embedding::EmbeddingTape;
@@ -15,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A model's architecture in words, such as `linear`, `mlp:64,32` or `cnn:mnist`.
+/// A model architecture by name, such as `linear`, `mlp:64,32` or `cnn:mnist`.
 ///
-/// - `linear`;
+/// - `linear`: a linear model;
 /// - `mlp:256,128`: fully connected layers of these widths;
-/// - `embedding:16,mlp:256,128`: each categorical field by an embedding of 16 numbers, then such layers;
-/// - `cnn:mnist`, `cnn:cifar`, or `cnn:` and the [layers](Architecture) of a network over images.
+/// - `embedding:16,mlp:256,128`: an embedding of 16 values per categorical field, then such layers;
+/// - `cnn:mnist`, `cnn:cifar`, or `cnn:` and the [layers](Architecture) of a network for images.
 ///
 /// ```
 /// use easyllp::ModelSpec;
@@ -36,32 +37,32 @@ pub enum ModelSpec {
     /// [`LinearModel`].
     #[default]
     Linear,
-    /// [`Mlp`], of these widths.
+    /// [`Mlp`] with these widths.
     Mlp(Vec<usize>),
     /// [`EmbeddingNet`].
     Embedding {
-        /// Numbers that stand for a category.
+        /// The embedding width.
         width: usize,
-        /// Widths of the layers behind.
+        /// The widths of the layers that follow.
         widths: Vec<usize>,
     },
     /// [`Cnn`].
     Cnn(Architecture),
 }
 
-/// The form of the rows that a model is made for.
+/// The shape of the rows that a model is created for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowsForm<'s> {
-    /// How many dense features a row has.
+    /// The number of dense features per row.
     pub n_dense: usize,
-    /// How many categories each field has.
+    /// The number of categories of each field.
     pub cardinalities: &'s [u32],
-    /// The images that the dense features are, if they are.
+    /// The shape of the images in the dense features, if any.
     pub image: Option<ImageShape>,
 }
 
 impl ModelSpec {
-    /// Makes the model for rows of a given form; weights that are drawn are drawn from the seed.
+    /// Creates the model for rows of a given shape; random weights are drawn from the seed.
     pub fn build(&self, form: RowsForm, n_classes: usize, seed: u64) -> Result<AnyModel> {
         Ok(match self {
             Self::Linear => AnyModel::Linear(LinearModel::new(form.n_dense, form.cardinalities, n_classes)?),
@@ -86,7 +87,7 @@ impl ModelSpec {
         })
     }
 
-    /// How many parameters such a model has, if they can be counted: asked before room is made for them.
+    /// The number of parameters of the model, if it can be counted; checked before allocation.
     pub(crate) fn n_parameters(&self, form: RowsForm, n_classes: usize) -> Option<usize> {
         let n_scores = n_columns(n_classes);
         let n_categories =
@@ -173,7 +174,7 @@ impl From<ModelSpec> for String {
     }
 }
 
-/// A model of any built-in class.
+/// A model of any built-in type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnyModel {
     /// Linear in the features.
@@ -189,7 +190,7 @@ pub enum AnyModel {
 /// What [`AnyModel`] keeps from `forward` to `backward`: the tape of the model it is.
 #[derive(Debug, Default)]
 pub enum AnyTape {
-    /// Of a linear model, and of any other before its first pass.
+    /// Of a linear model, or of any other before its first pass.
     #[default]
     Empty,
     /// Of fully connected layers.
@@ -200,7 +201,7 @@ pub enum AnyTape {
     Cnn(Box<CnnTape>),
 }
 
-/// The same call on whichever model it is.
+/// Dispatches a call to the model.
 macro_rules! on_each {
     ($model:expr, $inner:ident => $call:expr) => {
         match $model {
@@ -213,7 +214,7 @@ macro_rules! on_each {
 }
 
 impl AnyModel {
-    /// How many categories each field has.
+    /// The number of categories of each field.
     pub(crate) fn cardinalities(&self) -> &[u32] {
         match self {
             Self::Linear(model) => model.cardinalities(),
@@ -222,7 +223,7 @@ impl AnyModel {
         }
     }
 
-    /// The model as a linear one, where it is one.
+    /// The model as a linear one, if it is.
     pub fn as_linear(&self) -> Option<&LinearModel> {
         match self {
             Self::Linear(model) => Some(model),

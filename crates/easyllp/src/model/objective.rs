@@ -1,19 +1,22 @@
-//! What L-BFGS brings down: the mean corrected loss of a linear model plus l2/2·‖w‖², as a function of one vector.
+//! The objective of L-BFGS: the mean corrected loss of a linear model plus l2/2·‖w‖², as a function
+//! of one vector.
 //!
-//! In `f64` throughout, so that the optimum is found to more digits than the model's `f32` weights can hold. The vector holds
-//! the weights of dense features, the intercepts, and the weights of the categories, or the columns of a sparse matrix, that occur in
-//! the rows at hand: the others have no gradient, and with a penalty their best weight is 0.
+//! It is computed in `f64`, so that the optimum has more digits than the model's `f32` weights. The
+//! vector holds the weights of dense features, the intercepts, and the weights of the categories
+//! (or sparse columns) that occur in the rows. The others have no gradient; with a penalty their
+//! best weight is 0.
 //!
-//! An evaluation goes over the rows once, for scores, slopes of the loss and the gradient of dense weights, and then over the
-//! slopes for the gradient of those. Rows are worked on in chunks, whose number depends on the data alone and whose
-//! contributions are added in order: the bytes of the result do not depend on the number of threads. What an evaluation needs is
-//! allocated once.
+//! An evaluation makes one pass over the rows, for scores, derivatives of the loss and the gradient
+//! of dense weights, and one pass over the derivatives for the other gradients. Rows are processed
+//! in chunks; the number of chunks depends on the data alone, and their results are added in order.
+//! The bytes of the result do not depend on the number of threads. Buffers are allocated once.
 //!
 //! # Rows in parts
 //!
-//! Everything that training needs to know of the rows is a sum over them, so that rows may lie anywhere, in parts. A
-//! [`LinearPart`] says what its rows come to: [`FeatureSums`], [`GramSums`] and [`LinearSums`]. Each of these has `merge`. What is
-//! merged goes to [`fit_parts`](crate::train::fit_parts), which trains the model that all rows in one place would give.
+//! Training only needs sums over the rows, so rows may be distributed in parts. A [`LinearPart`]
+//! computes the sums of its rows: [`FeatureSums`], [`GramSums`] and [`LinearSums`]. Each of them
+//! has `merge`. [`fit_parts`](crate::train::fit_parts) trains on the merged sums, and gives the
+//! model of all rows in one place.
 
 mod columns;
 mod curvature;
@@ -37,29 +40,29 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The sum of the members' corrected losses under a linear model whose parameters are one vector.
+/// The sum of the members' corrected losses for a linear model whose parameters are one vector.
 pub(crate) struct Objective<'o> {
     data: Data<'o>,
     columns: Columns<'o>,
     features: FeatureSums,
-    /// The derivative of the loss in the scores, a line a member.
+    /// The derivative of the loss in the scores, a line per member.
     slopes: Vec<f64>,
     members_a_chunk: usize,
     chunks: Vec<Chunk>,
 }
 
-/// What does not change from evaluation to evaluation.
+/// What is constant between evaluations.
 struct Data<'o> {
     /// Dense features; none if rows are sparse.
     rows: DenseRows<'o>,
     members: Vec<u32>,
-    /// A line a member.
+    /// A line per member.
     targets: Vec<f32>,
     loss: &'o dyn TrainingLoss,
     n_scores: usize,
 }
 
-/// What a chunk of the members comes to, and what is needed on the way.
+/// The results and buffers of one chunk of the members.
 struct Chunk {
     loss: f64,
     /// Of dense weights and intercepts.
@@ -109,7 +112,7 @@ impl<'o> Objective<'o> {
         Self { data, columns, features, slopes, members_a_chunk, chunks }
     }
 
-    /// What the features and targets come to.
+    /// The sums of features and targets.
     pub(crate) fn features(&self) -> &FeatureSums {
         &self.features
     }
@@ -135,7 +138,7 @@ impl<'o> Objective<'o> {
         loss
     }
 
-    /// X'X of weights, intercept and the sample's lines, over the members that the sample looks at.
+    /// X'X of weights, intercept and the sample's lines, over the sampled members.
     pub(crate) fn gram(&self, sample: &GramSample) -> GramSums {
         /// Rows that are looked at together.
         const CHUNK: usize = 2048;
@@ -168,9 +171,10 @@ impl<'o> Objective<'o> {
 }
 
 impl Chunk {
-    /// Loss, slopes and dense gradient of the members from `first` on, as many as there are slopes for.
+    /// Loss, derivatives and dense gradient of the members from `first` on, as many as `slopes`
+    /// holds.
     fn run(&mut self, data: &Data, columns: &Columns, first: usize, point: &[f64], slopes: &mut [f64]) {
-        /// Scores that are worked on before the next field's weights are read.
+        /// Scores that are processed before the next field's weights are read.
         const SCORES: usize = 16_384;
         let n_scores = data.n_scores;
         let (weights, intercept, table) = cut(point, data.rows.n_dense(), n_scores);
@@ -190,7 +194,8 @@ impl Chunk {
         }
     }
 
-    /// Adds dense features to scores; from these, the loss and its slopes, which are added to the gradient.
+    /// Adds dense features to scores, then computes the loss and its derivatives, and adds them to
+    /// the gradient.
     fn by_products(
         &mut self,
         data: &Data,
@@ -232,8 +237,8 @@ impl Chunk {
         }
     }
 
-    /// The same of a model with one score, which needs no matrix product: rows are read once, and stay in the cache until they are
-    /// added to the gradient.
+    /// The same for a model with one score, without matrix products: rows are read once, and stay
+    /// in the cache until they are added to the gradient.
     fn one_score(
         &mut self,
         data: &Data,
@@ -264,7 +269,7 @@ impl Chunk {
     }
 }
 
-/// Dense weights, intercept and what is in places, as they lie one after the other.
+/// Dense weights, intercept and sparse weights, in this order.
 fn cut(point: &[f64], n_dense: usize, n_scores: usize) -> (&[f64], &[f64], &[f64]) {
     let (weights, rest) = point.split_at(n_dense * n_scores);
     let (intercept, table) = rest.split_at(n_scores);

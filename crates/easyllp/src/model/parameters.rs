@@ -1,19 +1,21 @@
-//! The numbers of a model and their gradient, in blocks: what a model shares with an optimiser.
+//! A model's parameters and their gradient, in blocks: the interface between models and optimizers.
 
 use crate::error::{Error, Result, check_length};
 use crate::rows::RowBuffer;
 use ndarray::{Array2, ArrayView2};
 use std::borrow::Cow;
 
-/// How a block's gradient comes.
+/// How a block's gradient is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Updates {
-    /// Every batch touches every number.
+    /// Every batch changes every value.
     Dense,
-    /// So it does, but the block is multiplied with the rows' dense features, a line a feature: its gradient is their product with
-    /// the derivative in what comes of it, and is multiplied out by the optimiser, a few lines at a time.
+    /// Every batch changes every value, and the block is multiplied by the rows' dense features.
+    /// The gradient is the product of these features with the derivative in the result; the
+    /// optimizer computes it a few lines at a time.
     OfRows,
-    /// A batch touches a few lines, those of the categories in it: the cost follows them and not the table.
+    /// A batch changes only the lines of its categories: the cost depends on these and not on the
+    /// table.
     Touched,
 }
 
@@ -27,8 +29,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block of parameters under the name by which it is stored and shown. Weight decay and l2 are for weights, not
-    /// for intercepts: `decays` says which this is.
+    /// Creates a named block of parameters; the name is used in files and messages. `decays` says
+    /// whether weight decay and the L2 penalty apply: they do for weights, not for intercepts.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         values: Array2<f32>,
@@ -41,12 +43,12 @@ impl Block {
         Self { name: name.into(), values, updates, decays }
     }
 
-    /// What the block is.
+    /// The name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How its gradient comes.
+    /// How the gradient is stored.
     pub fn updates(&self) -> Updates {
         self.updates
     }
@@ -56,7 +58,7 @@ impl Block {
         self.values.view()
     }
 
-    /// Other parameters of the same shape, all finite.
+    /// Replaces the parameters by others of the same shape, all finite.
     pub fn set(&mut self, values: ArrayView2<f32>) -> Result<()> {
         check_length("lines of a block", self.values.nrows(), values.nrows())?;
         check_length("columns of a block", self.values.ncols(), values.ncols())?;
@@ -74,7 +76,7 @@ impl Block {
 pub struct Parameters(pub(crate) Vec<Block>);
 
 impl Parameters {
-    /// These blocks, in this order.
+    /// Creates parameters from blocks, in this order.
     pub fn new(blocks: Vec<Block>) -> Self {
         Self(blocks)
     }
@@ -84,17 +86,17 @@ impl Parameters {
         &self.0
     }
 
-    /// The blocks, to be changed.
+    /// The blocks, for writing.
     pub fn blocks_mut(&mut self) -> &mut [Block] {
         &mut self.0
     }
 
-    /// How many numbers there are.
+    /// The number of parameters.
     pub fn len(&self) -> usize {
         self.0.iter().map(|block| block.values.len()).sum()
     }
 
-    /// Whether there is nothing to learn.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -110,27 +112,27 @@ impl Parameters {
     }
 }
 
-/// A gradient, block by block.
+/// A gradient, by block.
 #[derive(Debug, Clone)]
 pub struct Gradient {
     pub(crate) blocks: Vec<BlockGradient>,
     /// The batch, for blocks whose gradient is a product with its features.
     pub(crate) rows: RowBuffer,
-    /// How many rows the batch has.
+    /// The number of rows of the batch.
     pub(crate) n_rows: usize,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum BlockGradient {
     Dense(Array2<f32>),
-    /// The derivative in the product of features and block, a line a row.
+    /// The derivative in the product of features and block, a line per row.
     OfRows(Vec<f32>),
     Touched(Touched),
 }
 
 #[cfg(test)]
 impl BlockGradient {
-    /// The gradient of a block of this shape, touched lines added up.
+    /// The gradient of a block of this shape; touched lines are added up.
     pub(crate) fn to_matrix(&self, shape: (usize, usize)) -> Array2<f32> {
         match self {
             Self::Dense(values) => values.clone(),
@@ -152,7 +154,7 @@ impl Gradient {
     ///
     /// # Panics
     ///
-    /// If the block's gradient is not of this form.
+    /// If the block's gradient is not of this kind.
     pub fn dense_mut(&mut self, block: usize) -> &mut Array2<f32> {
         match &mut self.blocks[block] {
             BlockGradient::Dense(values) => values,
@@ -160,11 +162,11 @@ impl Gradient {
         }
     }
 
-    /// The derivative in the product of the rows' dense features and a block, a line a row.
+    /// The derivative in the product of the rows' dense features and a block, a line per row.
     ///
     /// # Panics
     ///
-    /// If the block's gradient is not of this form.
+    /// If the block's gradient is not of this kind.
     pub fn of_rows_mut(&mut self, block: usize) -> &mut Vec<f32> {
         match &mut self.blocks[block] {
             BlockGradient::OfRows(derivative) => derivative,
@@ -172,11 +174,11 @@ impl Gradient {
         }
     }
 
-    /// The gradient of a block whose lines are touched one by one.
+    /// The gradient of a block with touched lines.
     ///
     /// # Panics
     ///
-    /// If the block's gradient is not of this form.
+    /// If the block's gradient is not of this kind.
     pub fn touched_mut(&mut self, block: usize) -> &mut Touched {
         match &mut self.blocks[block] {
             BlockGradient::Touched(lines) => lines,
@@ -184,7 +186,7 @@ impl Gradient {
         }
     }
 
-    /// No line touched; dense blocks stay as they are, to be overwritten.
+    /// Clears touched lines; dense blocks are kept, to be overwritten.
     pub(crate) fn clear_touched(&mut self) {
         for block in &mut self.blocks {
             if let BlockGradient::Touched(lines) = block {
@@ -194,7 +196,8 @@ impl Gradient {
     }
 }
 
-/// Gradients of the lines of a table that a batch touched, in the order of touch; a line may come again and again.
+/// Gradients of the lines of a table that a batch touched, in order; a line may occur more than
+/// once.
 #[derive(Debug, Clone, Default)]
 pub struct Touched {
     width: usize,
@@ -208,12 +211,13 @@ impl Touched {
         Self { width, lines: Vec::new(), values: Vec::new() }
     }
 
-    /// Adds to the gradient of a line, one value a column.
+    /// Adds to the gradient of a line, one value per column.
     pub fn add(&mut self, line: u32, values: &[f32]) {
         self.extend(std::iter::once(line)).copy_from_slice(values);
     }
 
-    /// Touches some lines, whose gradients the caller writes to what is returned: one after the other, one value a column.
+    /// Touches some lines and returns the buffer of their gradients: one after the other, one value
+    /// per column.
     pub fn extend(&mut self, lines: impl Iterator<Item = u32>) -> &mut [f32] {
         let start = self.lines.len() * self.width;
         self.lines.extend(lines);
@@ -224,7 +228,7 @@ impl Touched {
         &mut self.values[start..end]
     }
 
-    /// The touched lines and what each touch adds to their gradients.
+    /// The touched lines with their gradients.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[f32])> {
         self.lines.iter().copied().zip(self.values.chunks_exact(self.width))
     }
@@ -234,7 +238,7 @@ impl Touched {
         &self.lines
     }
 
-    /// What the touch at a place adds.
+    /// The gradient of the touch with this index.
     pub(crate) fn gradient(&self, place: usize) -> &[f32] {
         &self.values[place * self.width..][..self.width]
     }

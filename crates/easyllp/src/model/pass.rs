@@ -1,18 +1,18 @@
-//! Why a model is asked for scores.
+//! The purpose of a forward pass.
 
-/// Why a model is asked for scores: to say them, or to learn from them.
+/// The purpose of a forward pass: prediction or training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// Scores as they are meant: the same for the same row, whatever the batch.
+    /// Prediction: deterministic scores that do not depend on the batch.
     Score,
-    /// Scores that `backward` will be asked about; a model with dropout leaves out a part of itself.
+    /// Training: `backward` will follow, and dropout is active.
     Learn {
-        /// What random numbers are to be drawn from. No two batches of a training share it.
+        /// The seed of random numbers. No two batches of a training run share it.
         draw: u64,
     },
 }
 
-/// The `draw` of each chunk of a training, out of one random number of its seed.
+/// Derives the `draw` of each chunk of a training run from one random number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Draws(u64);
 
@@ -21,7 +21,7 @@ impl Draws {
         Self(start)
     }
 
-    /// The draw of the chunk with this number, counted through the whole training.
+    /// The draw of this chunk, counted over the whole training run.
     ///
     /// SplitMix64 (Steele, Lea & Flood 2014): a bijection, so that different chunks have different draws.
     pub(crate) fn of_chunk(self, chunk: u64) -> u64 {

@@ -22,7 +22,7 @@ pub(super) enum Element {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Value(usize);
 
-/// What a node is told beside its inputs.
+/// An attribute of a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Attribute<'a> {
     Int(&'static str, i64),
@@ -127,7 +127,7 @@ impl Graph {
         }
     }
 
-    /// Declares what a node made an output: of rows × width, or one a row.
+    /// Declares what a node made an output: of rows × width, or one per row.
     pub(super) fn output(&mut self, value: Value, name: &str, element: Element, width: Option<usize>) {
         let name = self.free(name);
         self.outputs.push(value_info(&name, element, width));
@@ -186,7 +186,7 @@ impl Attribute<'_> {
     }
 }
 
-/// A `ModelProto` around a graph, with what is to be known of it.
+/// A `ModelProto` around a graph, with its metadata.
 pub(super) fn model(graph: &Message, known: &[(&str, &str)]) -> Message {
     /// Of ONNX 1.12 (2022), which every runtime of today reads; nothing newer is needed.
     const IR_VERSION: i64 = 8;

@@ -1,4 +1,4 @@
-//! From scores to what is said of a row, as [`Link`] says it.
+//! From scores to outputs, by the model's [`Link`].
 
 use super::graph::{Attribute, Element, Graph, Value};
 use crate::error::{Error, Result};
@@ -46,8 +46,8 @@ fn likeliest(graph: &mut Graph, scores: Value) -> Value {
     graph.node("ArgMax", &[scores], &[Attribute::Int("axis", 1), Attribute::Int("keepdims", 0)])
 }
 
-/// Scores of two classes. Their softmax is the logistic function, and has all its digits also where it is small, which
-/// the operator `Sigmoid` has not in every runtime.
+/// Scores of two classes. Their softmax is the logistic function; unlike the operator `Sigmoid` in
+/// some runtimes it is accurate for small values.
 fn with_zero(graph: &mut Graph, scores: Value) -> Value {
     let zero_and_one = graph.floats("zero_and_one", &arr1(&[0.0, 1.0]));
     graph.node("Mul", &[scores, zero_and_one], &[])

@@ -1,4 +1,4 @@
-//! From features to scores: one function a kind of model.
+//! From features to scores: one function per kind of model.
 
 use super::cnn;
 use super::features::Features;
@@ -60,7 +60,7 @@ fn embedding(graph: &mut Graph, model: &EmbeddingNet, features: Features) -> Res
     Ok(layers(graph, of_layers, model.activations(), inputs))
 }
 
-/// Fully connected layers, weights and bias by turns, with these activations between them.
+/// Fully connected layers, weights and bias alternately, with these activations between them.
 pub(super) fn layers(
     graph: &mut Graph,
     blocks: &[Block],

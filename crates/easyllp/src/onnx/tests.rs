@@ -82,7 +82,7 @@ fn read(file: &ModelFile) -> Read {
     let mut known = HashSet::new();
     let given = all(&graph, 11).into_iter().map(|info| texts(info, 1).remove(0));
     for name in given.chain(all(&graph, 5).into_iter().map(|tensor| texts(tensor, 8).remove(0))) {
-        assert!(known.insert(name.clone()), "{name} is there twice");
+        assert!(known.insert(name.clone()), "duplicate {name}");
     }
     let mut operators = Vec::new();
     for node in all(&graph, 1) {
@@ -90,7 +90,7 @@ fn read(file: &ModelFile) -> Read {
             assert!(known.contains(&input), "{input} is used before it is there");
         }
         for output in texts(node, 2) {
-            assert!(known.insert(output.clone()), "{output} is there twice");
+            assert!(known.insert(output.clone()), "duplicate {output}");
         }
         operators.push(texts(node, 4).remove(0));
     }

@@ -1,7 +1,8 @@
 //! Adam (Kingma & Ba 2015) with decoupled weight decay, gradient clipping and averaged weights.
 //!
-//! Lines of a table that a batch does not touch are left alone, moments included ("lazy" Adam), so that a step costs
-//! what it touches. Weight decay reaches a line only in the steps that touch it: what it missed is not made up for.
+//! Lines of a table that a batch does not touch are not updated, moments included ("lazy" Adam), so
+//! that a step costs only the touched lines. Weight decay applies to a line only in steps that
+//! touch it.
 
 use super::check_setting;
 use super::dense::DenseMemory;
@@ -13,24 +14,24 @@ use crate::model::{Gradient, Parameters, Updates};
 /// Settings of minibatch training with Adam.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adam {
-    /// Passes over the rows.
+    /// Number of epochs.
     pub epochs: usize,
-    /// Rows in a step.
+    /// Minibatch size in rows.
     pub batch_size: usize,
-    /// Step size.
+    /// Learning rate.
     pub learning_rate: f64,
-    /// Decay of the mean of gradients.
+    /// Decay of the first moment, β₁.
     pub beta1: f64,
-    /// Decay of the mean of their squares.
+    /// Decay of the second moment, β₂.
     pub beta2: f64,
-    /// What keeps the division by the root of the squares finite.
+    /// ε, which avoids division by zero.
     pub epsilon: f64,
-    /// Decoupled weight decay, a factor of the learning rate; intercepts do not decay.
+    /// Decoupled weight decay, multiplied by the learning rate; intercepts have none.
     pub weight_decay: f64,
-    /// The norm beyond which a gradient is shortened.
+    /// Gradient clipping: the largest norm of a gradient.
     pub clip_norm: Option<f64>,
-    /// Whether the model ends with the average of its weights over all steps, step t weighing t (Lacoste-Julien,
-    /// Schmidt & Bach 2012): noise in the targets averages out, the beginning is forgotten.
+    /// Whether the model ends with averaged weights, step t having weight t (Lacoste-Julien,
+    /// Schmidt & Bach 2012). Averaging reduces the noise of targets and forgets the first steps.
     pub average: bool,
 }
 
@@ -58,7 +59,7 @@ impl Adam {
         };
         count("number of epochs", self.epochs)?;
         count("batch size", self.batch_size)?;
-        // Limits at which f32 still holds what becomes of a setting.
+        // Limits within which f32 holds the values derived from a setting.
         let is_rate = self.learning_rate > 0.0 && self.learning_rate <= 1e6;
         check_setting("learning rate", self.learning_rate, is_rate, "positive, at most 1e6")?;
         for (name, beta) in [("beta1", self.beta1), ("beta2", self.beta2)] {
@@ -73,7 +74,7 @@ impl Adam {
         Ok(())
     }
 
-    /// The numbers of a step, counted from 1, along gradients that `scale` makes those of a mean.
+    /// The coefficients of a step, counted from 1; `scale` turns sums of gradients into means.
     #[expect(clippy::cast_possible_truncation, reason = "parameters are f32")]
     pub(crate) fn step(&self, step: u32, scale: f64) -> Step {
         let Self { learning_rate, beta1, beta2, epsilon, weight_decay, .. } = *self;
@@ -93,7 +94,7 @@ impl Adam {
     }
 }
 
-/// What Adam remembers from step to step.
+/// The state of Adam.
 pub(crate) struct AdamState<'s> {
     settings: &'s Adam,
     step: u32,
@@ -102,7 +103,7 @@ pub(crate) struct AdamState<'s> {
     blocks: Vec<Memory>,
 }
 
-/// What Adam remembers of a block.
+/// The state of Adam for one block.
 enum Memory {
     Dense(DenseMemory),
     Table(TableMemory),
@@ -123,7 +124,7 @@ impl<'s> AdamState<'s> {
         Self { settings, step: 0, epoch_start: 0, blocks }
     }
 
-    /// Declares the parameters good as they are: what `restore` goes back to.
+    /// Saves the parameters: `restore` returns to them.
     pub(crate) fn start_epoch(&mut self, parameters: &Parameters) {
         self.epoch_start = self.step;
         for (block, memory) in parameters.0.iter().zip(&mut self.blocks) {
@@ -133,7 +134,7 @@ impl<'s> AdamState<'s> {
         }
     }
 
-    /// Puts the parameters back to where the epoch started.
+    /// Restores the parameters of the start of the epoch.
     pub(crate) fn restore(&self, parameters: &mut Parameters) {
         for (block, memory) in parameters.0.iter_mut().zip(&self.blocks) {
             match memory {
@@ -143,8 +144,9 @@ impl<'s> AdamState<'s> {
         }
     }
 
-    /// One step along the gradient of a sum over `n_rows` rows, given in parts that are added in their order. Whether
-    /// parameters and moments are still finite; if not, they are of no more use.
+    /// One step along the gradient of a sum over `n_rows` rows, given in parts that are added in
+    /// order. Returns whether parameters and moments are finite; if not, they cannot be used any
+    /// more.
     pub(crate) fn step(&mut self, parameters: &mut Parameters, parts: &[Gradient], n_rows: usize) -> bool {
         self.step += 1;
         for (block, memory) in self.blocks.iter_mut().enumerate() {
@@ -175,7 +177,7 @@ impl<'s> AdamState<'s> {
         is_finite
     }
 
-    /// Puts the averaged weights in the place of the last ones, if they were asked for.
+    /// Replaces the last weights by the averaged ones, if averaging is on.
     pub(crate) fn finish(&self, parameters: &mut Parameters) {
         if !self.settings.average || self.step == 0 {
             return;

@@ -1,4 +1,4 @@
-//! What Adam remembers of a block whose numbers change in every step.
+//! The state of Adam for a dense block.
 
 use crate::kernel::{Onto, Run, Step, join, product, squared_norm};
 use crate::model::{BlockGradient, Gradient};
@@ -11,13 +11,13 @@ const PIECE: usize = 1 << 14;
 /// The same of numbers whose gradient has to be multiplied out first: a good part of a core's own cache.
 const MULTIPLIED: usize = 1 << 16;
 
-/// Lines of such a block are taken by so many, which is kind to vectors.
+/// Lines of such a block are processed in groups of this size, for full vectors.
 const LINES: usize = 16;
 
 pub(super) struct DenseMemory {
     mean: Vec<f32>,
     square: Vec<f32>,
-    /// Averaged weights; empty when they are not asked for.
+    /// Averaged weights; empty if averaging is off.
     average: Vec<f32>,
     /// The weights before the epoch.
     before: Vec<f32>,
@@ -46,7 +46,7 @@ impl DenseMemory {
         Parts { block, width, gradients: parts }.squared_norm(0, self.mean.len())
     }
 
-    /// Numbers do not depend on each other, so that it does not matter how threads share them.
+    /// Parameters are independent of each other, so any split between threads works.
     pub(super) fn update(
         &mut self,
         step: Step,
@@ -121,8 +121,8 @@ impl<'g> Parts<'g> {
         })
     }
 
-    /// The sum of a range of whole lines, which is a product with features of the rows, as long as it is needed: in a cache,
-    /// if all goes well.
+    /// The sum over a range of whole lines, computed when it is needed as a product with features
+    /// of the rows; it stays in the cache.
     fn multiplied<R>(self, start: usize, length: usize, work: impl FnOnce(&[f32]) -> R) -> R {
         thread_local! {
             static SPACE: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
@@ -138,7 +138,7 @@ impl<'g> Parts<'g> {
                     unreachable!("gradients of one model have one form");
                 };
                 let derivative = &derivative[..part.n_rows * self.width];
-                let shape = "a line a row";
+                let shape = "a line per row";
                 product(
                     part.rows.batch(part.n_rows).dense.slice(s![.., features.clone()]).t(),
                     ArrayView2::from_shape((part.n_rows, self.width), derivative).expect(shape),

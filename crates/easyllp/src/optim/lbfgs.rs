@@ -1,7 +1,7 @@
 //! L-BFGS (Nocedal & Wright 2006, algorithms 7.4, 3.5 and 3.6), in `f64`.
 //!
-//! Ours, since it is short, and since a caller that watches borrows what it shows: optimisation crates want observers
-//! that own it.
+//! This is our own implementation: it is short, and its callback borrows the point. Optimisation
+//! crates require observers that own it.
 
 use super::check_setting;
 use super::vector::{Spare, add_scaled, dot, largest, scale, scaled, step, subtract};
@@ -12,14 +12,15 @@ use std::ops::ControlFlow;
 /// Settings of full-batch training with L-BFGS.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lbfgs {
-    /// The penalty l2/2·‖w‖² that is added to the mean loss; intercepts are free. Corrected targets can make the loss
-    /// unbounded below, and only a positive penalty rules that out.
+    /// The L2 penalty l2/2·‖w‖², added to the mean loss; intercepts have none. Corrected targets
+    /// can make the loss unbounded below; only a positive penalty rules that out.
     pub l2: f64,
-    /// Steps at most.
+    /// Maximum number of iterations.
     pub max_iterations: usize,
-    /// How many past steps shape the next one.
+    /// The number of past steps that approximate the Hessian.
     pub memory: usize,
-    /// Converged when no entry of the gradient is larger, and no parameter is ten times as far from the optimum as can be told.
+    /// Converged if no entry of the gradient is larger, and no parameter is further from the
+    /// optimum than ten times this, as far as known.
     pub tolerance: f64,
 }
 
@@ -45,15 +46,15 @@ impl Lbfgs {
 /// How a minimisation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The gradient is as small as was asked for.
+    /// The gradient is below the tolerance.
     Converged,
-    /// No step along the search direction improves the value any more: as far as rounding lets it go.
+    /// No step along the search direction improves the value: the limit of rounding.
     Flat,
-    /// All iterations are used up.
+    /// The maximum number of iterations is reached.
     Iterations,
-    /// The caller has seen enough.
+    /// The callback stopped it.
     Caller,
-    /// The value falls without end, or is no finite number any more; the point is the last one where it was.
+    /// The value is unbounded below or not finite; the point is the last finite one.
     Unbounded,
 }
 
@@ -64,24 +65,24 @@ struct Place {
     gradient: Vec<f64>,
 }
 
-/// A step taken, for a caller that watches.
+/// A finished iteration, for the callback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Taken {
-    /// Counted from 1.
+    /// The iteration, from 1.
     pub(crate) iteration: usize,
-    /// The function's value there.
+    /// The value of the function.
     pub(crate) value: f64,
-    /// About how many more it will be, if the gradient goes on falling as it did.
+    /// The estimated number of remaining iterations, if the gradient keeps falling at its rate.
     pub(crate) left: Option<usize>,
 }
 
-/// Divides a vector by a Hessian.
+/// Multiplies a vector by an inverse Hessian.
 pub(crate) type Divide<'d> = &'d dyn Fn(&mut [f64]);
 
-/// Minimises a smooth function from `point`, which ends as the best point found.
+/// Minimises a smooth function from `point`, which becomes the best point found.
 ///
-/// `function` writes the gradient and returns the value; `watch` sees each step taken. `divide` divides a vector by
-/// the Hessian as far as that is known beforehand, if it is.
+/// `function` writes the gradient and returns the value; `watch` is called after each iteration.
+/// `divide` multiplies a vector by the approximate inverse Hessian, if one is known.
 pub(crate) fn minimise(
     settings: &Lbfgs,
     point: &mut Vec<f64>,
@@ -140,8 +141,8 @@ pub(crate) fn minimise(
     end
 }
 
-/// About how many iterations are left after so many, which brought the largest entry of the gradient from `first` to `now`: it falls
-/// by about the same factor in each.
+/// The estimated number of remaining iterations, given that the largest entry of the gradient fell
+/// from `first` to `now`: it falls by about the same factor in each.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rough number, at least 0")]
 fn left(settings: &Lbfgs, iteration: usize, first: f64, now: f64) -> Option<usize> {
     let (done, to_do) = ((first / now).ln(), (now / settings.tolerance).ln().max(0.0));
@@ -149,8 +150,8 @@ fn left(settings: &Lbfgs, iteration: usize, first: f64, now: f64) -> Option<usiz
     (done > 0.0 && left.is_finite()).then(|| (left.ceil() as usize).min(settings.max_iterations - iteration))
 }
 
-/// Whether no parameter is further from the optimum than ten times the tolerance, as far as the Hessian is known: where a function
-/// hardly bends, a small gradient alone says little.
+/// Whether no parameter is further from the optimum than ten times the tolerance, by the
+/// approximate Hessian: where the curvature is small, a small gradient is not enough.
 fn is_near(gradient: &[f64], tolerance: f64, divide: Option<Divide>, scratch: &mut [f64]) -> bool {
     divide.is_none_or(|divide| {
         scratch.copy_from_slice(gradient);
@@ -174,7 +175,7 @@ impl Pair {
         subtract(&mut step, &to.point, &from.point);
         subtract(&mut change, &to.gradient, &from.gradient);
         let (curvature, squared) = (dot(&step, &change), dot(&change, &change));
-        // What is no number is not above anything, either.
+        // The comparison is false for NaN, too.
         if curvature > 1e-14 * squared {
             let divided = divide.map_or(squared, |divide| {
                 let mut divided = spare.take();
@@ -191,12 +192,12 @@ impl Pair {
     }
 }
 
-/// Lets go of all steps taken.
+/// Clears the past steps.
 fn forget(past: &mut VecDeque<Pair>, spare: &mut Spare) {
     past.drain(..).for_each(|pair| spare.give([pair.step, pair.change]));
 }
 
-/// The two-loop recursion: minus the inverse Hessian, as the past suggests it, times the gradient.
+/// The two-loop recursion: minus the approximate inverse Hessian times the gradient.
 fn descent(gradient: &[f64], past: &VecDeque<Pair>, divide: Option<Divide>, direction: &mut [f64]) {
     scaled(direction, -1.0, gradient);
     let mut shares = Vec::with_capacity(past.len());
@@ -286,7 +287,8 @@ fn line_search(
     }
 }
 
-/// The minimum of the cubic through both ends of a bracket, kept away from them; the middle where there is none.
+/// The minimum of the cubic through both ends of a bracket, kept away from the ends; the middle if
+/// there is none.
 fn between(low: (f64, f64, f64), high: (f64, f64, f64)) -> f64 {
     let width = high.0 - low.0;
     let middle = low.0 + 0.5 * width;

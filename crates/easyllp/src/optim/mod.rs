@@ -1,6 +1,7 @@
 //! Optimizers: Adam, L-BFGS and one-pass SGD.
 //!
-//! They know nothing of rows: Adam works on blocks of parameters, L-BFGS on a function, SGD on a vector.
+//! Optimizers do not depend on rows: Adam works on blocks of parameters, L-BFGS on a function, SGD
+//! on a vector.
 
 mod adam;
 mod dense;
@@ -18,7 +19,7 @@ pub use sgd::Sgd;
 
 use crate::error::{Error, Result};
 
-/// Refuses a setting that is not a finite number within limits.
+/// Checks that a setting is finite and within limits.
 fn check_setting(name: &'static str, value: f64, fits: bool, expected: &'static str) -> Result<()> {
     if value.is_finite() && fits {
         Ok(())

@@ -1,14 +1,14 @@
-//! Stochastic gradient descent with projection, as the paper's Algorithm *pickone* has it: settings, and the point that
-//! descends.
+//! Projected stochastic gradient descent, the paper's Algorithm *pickone*: settings and iterates.
 //!
-//! Writing η_t for the size of step t and Π for the projection to the domain, a step is
+//! With η_t the size of step t and Π the projection onto the domain, a step is
 //!
 //! ```text
 //! w ← Π(w − η_t g)
 //! ```
 //!
-//! The paper divides the step by what bags of k rows do to the gradient: its square is of order k² with surrogate labels,
-//! and of order k with soft ones. So η_t = 1/(k√t) or 1/√(kt) (Theorem *convex_pickone*), times a factor of the user's.
+//! The squared gradient is of order k² for surrogate labels and of order k for soft ones, so the
+//! paper divides the step size by its root: η_t = 1/(k√t) or 1/√(kt) (Theorem *convex_pickone*),
+//! multiplied by a user's factor.
 
 use super::check_setting;
 use crate::error::{Error, Result};
@@ -20,23 +20,23 @@ use std::str::FromStr;
 
 /// Settings of one pass of stochastic gradient descent: the paper's Algorithm *pickone*.
 ///
-/// The default is the paper's form with soft labels, on the whole space. The theorem asks for a bounded
-/// [domain](Domain), which only the user can know.
+/// The default is the paper's form with soft labels and an unbounded domain. The theorem requires a
+/// bounded [domain](Domain), which depends on the task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sgd {
-    /// What stands for the label of the row that is picked from a bag.
+    /// What replaces the label of the picked row.
     pub labels: Labels,
-    /// How the size of steps depends on their number and on the bags.
+    /// How the step size depends on the step and on the bag size.
     pub steps: Steps,
-    /// A factor of all steps; 1 is the paper's.
+    /// A factor of all step sizes; 1 is the paper's.
     pub scale: f64,
-    /// Where the parameters are kept.
+    /// The domain of the parameters.
     pub domain: Domain,
-    /// Which iterate the model ends with.
+    /// Which iterate is returned.
     pub iterate: Iterate,
 }
 
-/// What stands for the label of the row that is picked from a bag.
+/// What replaces the label of the picked row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Labels {
     /// The bag's proportions: A = p + k(α − p) (eq. *simple_tlalpha*).
@@ -46,7 +46,7 @@ pub enum Labels {
     Surrogate,
 }
 
-/// The size of step t, up to [`Sgd::scale`]. If sizes differ, k is the mean size of the bags.
+/// The size of step t, divided by [`Sgd::scale`]. If bag sizes differ, k is their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Steps {
@@ -57,35 +57,36 @@ pub enum Steps {
     /// 1/(k√t), the paper's for surrogate labels.
     #[serde(rename = "surrogate")]
     OverSurrogate,
-    /// 1/√t whatever the bags are: all is in the scale.
+    /// 1/√t: the bag size only enters through the scale.
     Given,
 }
 
-/// The convex set that all parameters, intercepts included, are kept in: each step ends at its nearest point.
+/// The convex set that all parameters, intercepts included, are projected onto after each step.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Domain {
-    /// No parameter is held back.
+    /// Unbounded.
     #[default]
     Whole,
-    /// The ball of this radius around the origin. A step that leaves it costs as much as the model has parameters.
+    /// The ball of this radius around the origin. A step that leaves it costs as much as the model
+    /// has parameters.
     Ball(f64),
-    /// Each parameter within this bound of 0.
+    /// A box: the absolute value of each parameter is at most this.
     Box(f64),
 }
 
-/// Which iterate the model ends with.
+/// Which iterate is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Iterate {
-    /// The last one, as Algorithm *pickone* returns.
+    /// The last one, as in Algorithm *pickone*.
     #[default]
     Last,
-    /// The mean of those that all steps have led to.
+    /// The mean of all iterates.
     Average,
 }
 
-/// The words of a [`Domain`].
+/// The text of a [`Domain`].
 const DOMAINS: &str = "whole, ball:RADIUS or box:BOUND, with a number above 0";
 
 impl fmt::Display for Domain {
@@ -161,7 +162,7 @@ impl Sgd {
     }
 }
 
-/// The point that descends: all parameters as one vector.
+/// The iterate: all parameters as one vector.
 pub(crate) struct Descent {
     point: Vec<f64>,
     /// ‖point‖², kept up to date by what changes; no finite number any more once a parameter is none.
@@ -172,13 +173,13 @@ pub(crate) struct Descent {
     domain: Domain,
     /// The size of step t, times √t.
     rate: f64,
-    /// The size of the step at hand.
+    /// The size of the current step.
     size: f64,
     n_done: usize,
 }
 
 impl Descent {
-    /// A descent from `start`, or from its nearest point in the domain, by bags of this many rows in the mean.
+    /// Starts from `start`, projected onto the domain, with this mean bag size.
     pub(crate) fn new(settings: &Sgd, start: Vec<f64>, mean_size: f64) -> Self {
         let over = match settings.steps {
             Steps::OverSoft => mean_size.sqrt(),
@@ -202,7 +203,7 @@ impl Descent {
         descent
     }
 
-    /// The point as it is.
+    /// The current point.
     pub(crate) fn point(&self) -> &[f64] {
         &self.point
     }
@@ -211,8 +212,8 @@ impl Descent {
         self.size = self.rate / ((self.n_done + 1) as f64).sqrt();
     }
 
-    /// Goes down along a part of the gradient, `factor` times `slopes`, whose first entry belongs to `place`; no place
-    /// comes twice in a step.
+    /// Adds a part of the gradient step, `factor` times `slopes`, whose first entry belongs to
+    /// `place`; no place occurs twice in a step.
     pub(crate) fn descend(&mut self, place: usize, factor: f64, slopes: &[f64]) {
         let length = self.size * factor;
         for (place, slope) in (place..).zip(slopes) {
@@ -220,18 +221,18 @@ impl Descent {
         }
     }
 
-    /// Ends a step within the domain.
+    /// Projects onto the domain at the end of a step.
     pub(crate) fn end_step(&mut self) {
         self.project();
         self.n_done += 1;
     }
 
-    /// Whether all numbers are finite still.
+    /// Whether all parameters are finite.
     pub(crate) fn is_finite(&self) -> bool {
         self.squared_norm.is_finite()
     }
 
-    /// The iterate that was asked for.
+    /// The iterate to return.
     pub(crate) fn finish(mut self) -> Vec<f64> {
         let n_done = self.n_done.max(1) as f64;
         for (value, missed) in self.point.iter_mut().zip(&self.missed) {
@@ -240,7 +241,7 @@ impl Descent {
         self.point
     }
 
-    /// Gives a parameter a value, or the nearest that a box allows.
+    /// Sets a parameter, clipped to the box.
     fn set(&mut self, place: usize, value: f64) {
         let value = match self.domain {
             Domain::Box(bound) => value.clamp(-bound, bound),
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_numbers_run_away() {
+    fn reports_divergence() {
         for domain in [Domain::Whole, Domain::Ball(1.0)] {
             let mut descent = Descent::new(&Sgd { domain, ..Sgd::default() }, vec![0.0; 2], 1.0);
             descent.begin_step();

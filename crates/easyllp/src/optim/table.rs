@@ -1,4 +1,4 @@
-//! What Adam remembers of a table, of which a step touches few lines: the cost of a step follows those.
+//! The state of Adam for a table of which a step touches few lines: a step costs only these lines.
 //!
 //! The touches of a batch are sorted by line, so that each line is updated once, and threads can share the table as
 //! stretches of it.

@@ -6,13 +6,14 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Rows that one thread checks at least.
+/// Minimum number of rows per thread when a matrix is checked.
 const CHECKED_AT_ONCE: usize = 4096;
 
-/// A sparse matrix in compressed sparse row (CSR) format: of each row the columns that have a number other than 0, and these numbers.
+/// A sparse matrix in compressed sparse row (CSR) format: for each row, the columns with non-zero
+/// values, and these values.
 ///
-/// Columns of a row may come in any order, and numbers of the same column add up. Columns and numbers are borrowed where the caller has
-/// them as slices. All of it is checked at construction, and trusted from there on.
+/// Columns of a row may be in any order; values of the same column are added. Slices of the caller
+/// are borrowed where possible. Everything is checked at construction.
 ///
 /// ```
 /// use easyllp::{Rows, rows::Csr};
@@ -32,7 +33,8 @@ pub struct Csr<'a> {
 }
 
 impl<'a> Csr<'a> {
-    /// The numbers of row `r` are those from `starts[r]` to before `starts[r + 1]`; each is in the column of the same place.
+    /// The values of row `r` are those from `starts[r]` to before `starts[r + 1]`; `columns` has
+    /// their columns.
     pub fn new(
         n_columns: usize,
         starts: Vec<usize>,
@@ -75,22 +77,22 @@ impl<'a> Csr<'a> {
         bad.map_or(Ok(matrix), Err)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }
 
-    /// How many numbers are stored.
+    /// The number of stored values.
     pub fn n_values(&self) -> usize {
         self.values.len()
     }
 
-    /// A row: its columns, and the number in each.
+    /// A row: its columns and its values.
     ///
     /// # Panics
     ///
@@ -100,7 +102,7 @@ impl<'a> Csr<'a> {
         (&self.columns[range.clone()], &self.values[range])
     }
 
-    /// The columns of a row in order, each once, with the sum of what is there.
+    /// The distinct columns of a row in order, each with the sum of its values.
     pub(crate) fn write_sorted(&self, row: usize, to: &mut Vec<(u32, f32)>) {
         let (columns, values) = self.row(row);
         to.extend(columns.iter().copied().zip(values.iter().copied()));
@@ -114,7 +116,7 @@ impl<'a> Csr<'a> {
         });
     }
 
-    /// A copy of the named rows, in that order.
+    /// A copy of the selected rows, in that order.
     pub(crate) fn select(&self, rows: &[u32]) -> Csr<'static> {
         let n_values = rows.iter().map(|&row| self.row(row as usize).0.len()).sum();
         let (mut columns, mut values) = (Vec::with_capacity(n_values), Vec::with_capacity(n_values));

@@ -1,4 +1,5 @@
-//! Which optimizer a stage is trained with: the one that is given, or L-BFGS with the penalty that validation bags choose.
+//! The optimizer of a stage: a given one, or L-BFGS with the penalty that is best on validation
+//! bags.
 
 use super::judge::Judge;
 use super::learner::Learner;
@@ -9,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::optim::Lbfgs;
 use crate::train::{FullBatch, Optimizer, TrainLog};
 
-/// Penalties for a single label, from strong to weak, that `l2 = "auto"` chooses from. Not all of them are tried.
+/// The penalties that `l2 = "auto"` chooses from, from strong to weak. Not all of them are tried.
 pub const PENALTIES: [f64; 8] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3];
 
-/// How precisely the optimum is found of a penalty that is only compared with others. The final model is fitted to
+/// The tolerance for penalties that are only compared. The final model is fitted to
 /// [`Lbfgs::tolerance`].
 const PATH_TOLERANCE: f64 = 1e-3;
 
@@ -23,7 +24,7 @@ pub(crate) enum OptimizerPlan {
     BestPenalty,
     /// L-BFGS with this penalty for a single label.
     FixedPenalty(f64),
-    /// This one.
+    /// A given optimizer.
     Given(Optimizer),
 }
 
@@ -39,7 +40,7 @@ impl OptimizerPlan {
     }
 }
 
-/// A candidate, and how it came about.
+/// A candidate, with its training log.
 struct Tried {
     model: Box<dyn Learner>,
     log: TrainLog,
@@ -48,7 +49,7 @@ struct Tried {
 }
 
 impl Session<'_, '_> {
-    /// Trains with one penalty of several, which have all else in common.
+    /// Trains with one of several penalties, sharing everything else.
     pub(super) fn fit_penalty(
         &mut self,
         stage: &str,
@@ -63,8 +64,8 @@ impl Session<'_, '_> {
         self.judged(not_interrupted(log)?)
     }
 
-    /// Trains a stage with each of these optimizers that is worth it, and keeps the best. Several are a path from the strongest
-    /// penalty to the weakest.
+    /// Trains a stage with each optimizer that is worth trying, and keeps the best. Several
+    /// optimizers are a path from the strongest penalty to the weakest.
     pub(super) fn choose(
         &mut self,
         stage: &str,
@@ -80,7 +81,7 @@ impl Session<'_, '_> {
         let start = self.model.clone();
         let n_optimizers = optimizers.len();
         let mut tried: Vec<Option<Tried>> = (0..n_optimizers).map(|_| None).collect();
-        // All bags choose the final model. For each fold the others search by themselves, so that it has no say in what it reports.
+        // All bags choose the final model. For each fold the others search on their own, so that it does not affect its own choice.
         let mut searches: Vec<_> = (0..=n_folds).map(|_| PathSearch::new(n_optimizers)).collect();
         for (by, search) in searches.iter_mut().enumerate() {
             while let Some(place) = search.next() {

@@ -1,4 +1,4 @@
-//! A model of any type, behind one door: what a session trains, scores with, and keeps copies of.
+//! A type-erased model: what a session trains, scores with and copies.
 
 use crate::aim::Aim;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! What a session tells: events while it trains, and a log of each stage.
+//! Training events and the log of each stage.
 
 use crate::optim::sgd::Sgd;
 use crate::optim::{Adam, Lbfgs};
@@ -10,23 +10,23 @@ use std::ops::ControlFlow;
 pub enum FitEvent<'e> {
     /// A training run starts.
     Started {
-        /// What it is trained on or tries, such as `all bags`.
+        /// What is trained on or tried, such as `all bags`.
         what: &'e str,
         /// The name of its stage.
         stage: &'e str,
-        /// At most so many epochs, rounds or iterations of L-BFGS.
+        /// The maximum number of epochs, rounds or L-BFGS iterations.
         epochs: usize,
-        /// How many rows it trains on.
+        /// The number of training rows.
         rows: usize,
     },
-    /// It goes on.
+    /// Progress within the training run.
     Progress(Progress),
 }
 
 /// A progress callback of a fit; breaking cancels it.
 pub type FitWatch<'w> = &'w mut dyn FnMut(FitEvent) -> ControlFlow<()>;
 
-/// The optimizer of a stage, with the penalty or the number of epochs that was chosen.
+/// The optimizer of a stage, with the chosen penalty or number of epochs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StageOptimizer {
     /// Adam.
@@ -35,7 +35,7 @@ pub enum StageOptimizer {
     Lbfgs(Lbfgs),
     /// One pass of SGD.
     Sgd(Sgd),
-    /// None: the stage only offered the model.
+    /// None: the stage only offered the model as a candidate.
     None,
 }
 
@@ -51,10 +51,10 @@ impl From<Optimizer> for StageOptimizer {
 /// The log of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageLog {
-    /// The name that the method gave it.
+    /// The name of the stage.
     pub stage: String,
     /// How it was trained.
     pub optimizer: StageOptimizer,
-    /// Its epochs, or its rounds.
+    /// Its epochs or rounds.
     pub log: TrainLog,
 }

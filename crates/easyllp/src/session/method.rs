@@ -1,4 +1,4 @@
-//! The door for methods, and what they say of themselves before they run.
+//! The trait of methods, and what they require.
 
 use super::Session;
 use crate::error::{Error, Result};
@@ -45,13 +45,14 @@ pub trait Method: Send + Sync {
         Requires::AnyOptimizer
     }
 
-    /// The penalty for a single label of a linear model that is fitted to convergence, if the settings leave it open; by default it
-    /// is chosen on validation bags.
+    /// The penalty for a single label of a linear model that is fitted to convergence, if the settings leave `l2` unset. By default
+    /// it is chosen on validation bags.
     fn penalty(&self) -> Option<f64> {
         None
     }
 
-    /// Refuses parameters that exclude each other; `has_row_labels` says whether every bag is a single row.
+    /// Checks for parameters that exclude each other; `has_row_labels` says whether every bag is a
+    /// single row.
     fn check(&self, has_row_labels: bool) -> Result<()> {
         let _ = has_row_labels;
         Ok(())
@@ -61,7 +62,7 @@ pub trait Method: Send + Sync {
     fn run(&self, session: &mut Session) -> Result<()>;
 }
 
-/// Refuses a model or a loss that a method does not support.
+/// Checks that a method supports a model and a loss.
 pub(crate) fn check_support(method: &dyn Method, is_linear: bool, loss: &dyn TrainingLoss) -> Result<()> {
     let name = || method.name().to_owned();
     let is_convex = loss.convexity() == Convexity::AnyTarget;

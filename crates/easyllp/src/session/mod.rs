@@ -1,8 +1,9 @@
 //! Write your own method: a session trains stages and keeps the best model.
 //!
-//! A [`Method`] is a procedure over a [`Session`]: it trains stages, asks for scores, and offers models as candidates. With
-//! validation bags a session stops stages early, keeps the best candidate, and records which stages led to it and how long each
-//! was. The same procedure is then replayed on all bags, without validation, by that record.
+//! A [`Method`] is a procedure over a [`Session`]: it trains stages, asks for scores, and offers
+//! models as candidates. With validation bags a session stops stages early, keeps the best
+//! candidate, and records the stages up to it with their lengths. The same procedure is then
+//! replayed on all bags, without validation, following that record.
 
 mod choose;
 mod judge;
@@ -42,12 +43,12 @@ use ndarray::Array2;
 use std::ops::ControlFlow;
 use validation::Selection;
 
-/// What was chosen on validation bags.
+/// The choice made on validation bags.
 pub(crate) struct Record {
     stages: Vec<ChosenStage>,
-    /// Which of several initial weights.
+    /// The index of the initial weights.
     start: usize,
-    /// The chosen model: an optimum of the other bags is close to that of all.
+    /// The chosen model; the optimum of all bags is close to it.
     model: Box<dyn Learner>,
 }
 
@@ -56,9 +57,10 @@ pub(crate) struct Choice {
     pub(crate) record: Record,
     /// The stages up to the best one.
     pub(crate) stages: Vec<StageLog>,
-    /// How many models were compared.
+    /// The number of candidates compared.
     pub(crate) n_candidates: usize,
-    /// Scores of the validation rows by models that their own bags did not choose, if there are enough bags.
+    /// Scores of the validation rows, for each bag by a model that it did not choose; `None` if
+    /// there are too few bags.
     pub(crate) scores: Option<Array2<f32>>,
 }
 
@@ -66,9 +68,9 @@ pub(crate) struct Choice {
 struct ChosenStage {
     stage: String,
     optimizer: StageOptimizer,
-    /// Which optimizer of the plan.
+    /// The index of the optimizer.
     place: usize,
-    /// How many epochs or rounds.
+    /// The number of epochs or rounds.
     length: usize,
 }
 
@@ -79,14 +81,14 @@ struct BestStage {
     model: Box<dyn Learner>,
 }
 
-/// A round that is under way.
+/// A round in progress.
 struct Round {
     optimizer: Optimizer,
     number: usize,
     loss: f64,
 }
 
-/// What a [`Method`] works with: rows, bags, the model as it stands, stages of training and candidates.
+/// What a [`Method`] works with: rows, bags, the current model, stages of training and candidates.
 ///
 /// ```
 /// use easyllp::method::{CountLikelihood, EasyLlp};
@@ -140,7 +142,7 @@ pub struct Session<'s, 'r> {
     start: usize,
     notes: Vec<String>,
     watch: Option<FitWatch<'s>>,
-    /// What it trains on, for progress.
+    /// What is trained on, for progress.
     what: &'static str,
     stages: Vec<StageLog>,
     chosen: Vec<ChosenStage>,
@@ -149,7 +151,7 @@ pub struct Session<'s, 'r> {
 }
 
 impl<'s, 'r> Session<'s, 'r> {
-    /// A session that trains on these bags, by L-BFGS unless another optimizer is set.
+    /// A session that trains on these bags, with L-BFGS unless another optimizer is set.
     pub fn new<M: Model + Clone + 'static>(
         model: M,
         rows: &'s Rows<'r>,
@@ -184,7 +186,7 @@ impl<'s, 'r> Session<'s, 'r> {
         }
     }
 
-    /// Sets the optimizer of stages that name none.
+    /// Sets the optimizer of stages that do not give their own.
     pub fn set_optimizer(&mut self, optimizer: Optimizer) {
         self.plan = OptimizerPlan::Given(optimizer);
     }
@@ -193,12 +195,12 @@ impl<'s, 'r> Session<'s, 'r> {
         self.plan = plan;
     }
 
-    /// Sets the seed of minibatches and of what methods draw.
+    /// Sets the seed of minibatches and of a method's random draws.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = seed;
     }
 
-    /// Sets the learning rate that methods with steps of their own use.
+    /// Sets the learning rate, for methods with their own step sizes.
     pub fn set_learning_rate(&mut self, learning_rate: Option<f64>) {
         self.learning_rate = learning_rate;
     }
@@ -208,7 +210,8 @@ impl<'s, 'r> Session<'s, 'r> {
         self.watch = Some(watch);
     }
 
-    /// Compares candidates by this metric, the lower the better; stages stop early by it, and the session ends with the best.
+    /// Compares candidates by this metric, lower is better. Stages stop early by it, and the
+    /// session ends with the best candidate.
     pub fn set_early_stopping(&mut self, early_stopping: EarlyStopping<'s, dyn Scorer>) {
         let EarlyStopping { metric, patience, smoothing } = early_stopping;
         (self.judge, self.patience, self.smoothing) = (Judge::Custom(metric), patience, smoothing);
@@ -220,12 +223,12 @@ impl<'s, 'r> Session<'s, 'r> {
         self.what = "training bags";
     }
 
-    /// Repeats what was chosen on validation bags.
+    /// Replays the choice made on validation bags.
     pub(crate) fn set_replay(&mut self, record: Record) {
         self.replay = Some(record);
     }
 
-    /// Runs a method. With candidates to compare, the model is then the best of them.
+    /// Runs a method. If candidates are compared, the model is then the best of them.
     pub fn run(&mut self, method: &dyn Method) -> Result<()> {
         let has_row_labels = self.bags.sizes().all(|size| size == 1);
         method.check(has_row_labels)?;
@@ -243,12 +246,12 @@ impl<'s, 'r> Session<'s, 'r> {
         Ok(())
     }
 
-    /// What the method told the user.
+    /// Messages of the method for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The model, and the logs of the stages that led to it.
+    /// Returns the model, with the logs of the stages that led to it.
     ///
     /// # Panics
     ///
@@ -259,7 +262,7 @@ impl<'s, 'r> Session<'s, 'r> {
         (*model, self.stages)
     }
 
-    /// What was chosen on validation bags.
+    /// The choice made on validation bags.
     pub(crate) fn choice(self) -> Choice {
         let Judge::Validation(selection) = self.judge else { panic!("a session with validation bags") };
         let (n_candidates, scores) = selection.finish();
@@ -287,7 +290,7 @@ impl<'s, 'r> Session<'s, 'r> {
         &self.stages
     }
 
-    /// The seed, for what a method draws.
+    /// The seed, for a method's random draws.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -320,15 +323,16 @@ impl<'s, 'r> Session<'s, 'r> {
         self.learning_rate
     }
 
-    /// Scores of all rows of the table by the model as it stands.
+    /// Scores of all rows of the table by the current model.
     pub fn scores(&self) -> Result<Array2<f32>> {
         self.model.scores(self.rows)
     }
 
-    /// Trains a stage with the optimizer of the settings. Weights carry over from the stage before.
+    /// Trains a stage with the optimizer of the settings. Weights carry over from the previous
+    /// stage.
     ///
-    /// With candidates to compare, Adam offers the model after each epoch and stops early; L-BFGS offers the optimum, and the best of
-    /// several penalties if the settings leave it open.
+    /// If candidates are compared, Adam offers the model after each epoch and stops early. L-BFGS
+    /// offers the optimum, or the best of several penalties if none is set.
     pub fn train(&mut self, stage: &str, aim: Aim) -> Result<()> {
         let plan = self.plan.clone();
         self.train_by(stage, aim, &plan)
@@ -413,8 +417,9 @@ impl<'s, 'r> Session<'s, 'r> {
         Ok(())
     }
 
-    /// Trains a stage in rounds, at most so many: each call of `round` gets the number of the round, from 1, and
-    /// [updates](Self::update) the model, or breaks if there is nothing left to do. The model is offered after each round.
+    /// Trains a stage of at most `n_rounds` rounds. Each call of `round` receives the number of the
+    /// round, from 1, and [updates](Self::update) the model, or breaks if it has converged. The
+    /// model is offered after each round.
     pub fn rounds(
         &mut self,
         stage: &str,
@@ -458,7 +463,7 @@ impl<'s, 'r> Session<'s, 'r> {
         }
     }
 
-    /// Offers the model as it stands as a candidate.
+    /// Offers the current model as a candidate.
     pub fn offer(&mut self, stage: &str) -> Result<()> {
         if let Next::Skipped = self.next_stage(stage) {
             return Ok(());
@@ -475,14 +480,15 @@ impl<'s, 'r> Session<'s, 'r> {
         }
     }
 
-    /// An optimum of the other bags is close to that of all: a replay by L-BFGS starts from it.
+    /// The optimum of all bags is close to that of the other bags: a replay with L-BFGS starts from
+    /// it.
     fn start_close(&mut self, optimizer: &Optimizer) {
         if let (Optimizer::Lbfgs(_), Some(record), true) = (optimizer, &self.replay, self.stages.is_empty()) {
             self.model = record.model.clone();
         }
     }
 
-    /// Announces a training run of at most so many epochs.
+    /// Reports the start of a training run with this maximum number of epochs.
     fn begin(&mut self, stage: &str, what: &str, epochs: usize) -> Result<()> {
         let rows = self.bags.n_members();
         let Some(watch) = &mut self.watch else { return Ok(()) };
@@ -492,7 +498,7 @@ impl<'s, 'r> Session<'s, 'r> {
         }
     }
 
-    /// The log with the metric of the model as it stands.
+    /// The log, with the metric of the current model.
     fn judged(&mut self, log: TrainLog) -> Result<TrainLog> {
         if !self.judge.is_there() {
             return Ok(log);
@@ -502,7 +508,7 @@ impl<'s, 'r> Session<'s, 'r> {
         Ok(TrainLog { best: Some((log.epochs.len(), metric)), ..log })
     }
 
-    /// Trains the model as it stands by one optimizer.
+    /// Trains the current model with one optimizer.
     fn fit_stage(&mut self, stage: &str, what: &str, aim: Aim, optimizer: &Optimizer) -> Result<TrainLog> {
         let epochs = match optimizer {
             Optimizer::Adam(adam) => adam.epochs,
@@ -527,7 +533,7 @@ impl<'s, 'r> Session<'s, 'r> {
         not_interrupted(log)
     }
 
-    /// Rounds, from the model as it stands.
+    /// Runs rounds, starting from the current model.
     fn run_rounds(
         &mut self,
         stage: &str,
@@ -593,13 +599,13 @@ impl<'s, 'r> Session<'s, 'r> {
     }
 }
 
-/// What comes next in a session.
+/// The next step of a session.
 enum Next {
-    /// A stage to train, and to choose from where there are candidates.
+    /// A stage to train, and to choose from if candidates are compared.
     New,
-    /// A stage of the record.
+    /// A recorded stage to replay.
     Replayed(ChosenStage),
-    /// Nothing: the record ends before it.
+    /// Nothing: the record ends before this stage.
     Skipped,
 }
 

@@ -1,32 +1,33 @@
-//! Which penalties are tried, and in which order.
+//! The order in which penalties are tried.
 //!
-//! From strong to weak the metric on validation bags falls, then rises. So the search sets out from the middle of the path
-//! towards weaker penalties. If the first step is no better, it turns to stronger ones. It
-//! stops after two in a row that are no better, and where a weaker penalty leaves the model as it is, since still weaker ones
-//! do so, too.
+//! From strong to weak penalties the validation metric falls, then rises. The search starts in the
+//! middle of the path and goes to weaker penalties. If the first step is no better, it turns to
+//! stronger ones. It stops after two in a row that are no better, and where a weaker penalty does
+//! not change the model.
 
 use std::cmp::Ordering;
 
-/// After this many penalties in a row that are no better, the search stops.
+/// The search stops after this many penalties in a row that are no better.
 const PATIENCE: usize = 2;
 
-/// A walk along candidates that are ordered from the strongest penalty to the weakest.
+/// A search over candidates, ordered from the strongest penalty to the weakest.
 pub(super) struct PathSearch {
     n_candidates: usize,
     start: usize,
-    /// The least metric so far, and whose it is.
+    /// The lowest metric so far, with its candidate.
     best: Option<(usize, f64)>,
     next: Option<usize>,
 }
 
 impl PathSearch {
-    /// Over so many candidates, at least one.
+    /// Over this number of candidates, at least one.
     pub(super) fn new(n_candidates: usize) -> Self {
         let start = (n_candidates - 1) / 2;
         Self { n_candidates, start, best: None, next: Some(start) }
     }
 
-    /// The candidate whose model a fit starts from, which was tried before; `None` for the first. It does not depend on metrics.
+    /// The earlier candidate whose model a fit starts from; `None` for the first. It does not
+    /// depend on metrics.
     pub(super) fn neighbour(&self, place: usize) -> Option<usize> {
         match place.cmp(&self.start) {
             Ordering::Less => Some(place + 1),
@@ -45,7 +46,7 @@ impl PathSearch {
         self.next
     }
 
-    /// Takes the metric of the candidate that was to be tried, and whether it left its neighbour's model as it was.
+    /// Records the metric of the last candidate, and whether its model equals its neighbour's.
     pub(super) fn see(&mut self, metric: f64, is_unchanged: bool) {
         let Some(place) = self.next else { return };
         if self.best.is_none_or(|(_, least)| metric < least) {

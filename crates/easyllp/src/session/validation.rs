@@ -1,9 +1,10 @@
-//! Validation bags: they choose a model, and say how good it is.
+//! Validation bags: they choose a model, and estimate its metrics.
 //!
-//! A metric that was minimised over candidates (penalties, epochs, rounds) is too good on the bags that it was minimised on. So
-//! the bags are dealt into folds. Each fold reports on the candidate that is best on the other folds; what it reports is then
-//! independent of what chose. Each fold estimates alone, and the estimates are averaged: an estimate from all bags at once would
-//! be centred at a mean that all folds share. The choice for the final model is made on all validation bags.
+//! A metric that was minimised over candidates (penalties, epochs, rounds) is too optimistic on the
+//! same bags. The validation bags are therefore split into folds, and each fold evaluates the
+//! candidate that is best on the other folds. Each fold is estimated alone, and the estimates are
+//! averaged: one estimate of all bags would be centred at a mean that all folds share. The final
+//! model is chosen on all validation bags.
 
 use crate::bagging;
 use crate::bags::Bags;
@@ -18,7 +19,7 @@ use ndarray::{Array2, Axis};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The metric on validation bags that chooses a model.
+/// The validation metric that chooses a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValidationMetric {
@@ -29,12 +30,12 @@ pub enum ValidationMetric {
     Error,
 }
 
-/// Bags that no training sees, with a copy of their rows.
+/// Validation bags, with a copy of their rows.
 pub(crate) struct ValidationBags {
-    /// Their places in the table.
+    /// Their row indices in the table.
     pub(crate) members: Vec<u32>,
     rows: Rows<'static>,
-    /// The bags over these rows alone.
+    /// The bags, with indices into these rows.
     pub(crate) bags: Bags,
     /// None if there are too few bags.
     pub(crate) folds: Vec<Fold>,
@@ -42,23 +43,23 @@ pub(crate) struct ValidationBags {
 
 /// A part of the validation bags.
 pub(crate) struct Fold {
-    /// Bags that report together.
+    /// The bags that are evaluated together.
     pub(crate) reporting: Bags,
-    /// The others, which choose for them.
+    /// The other bags, which choose the candidate for them.
     choosing: Bags,
-    /// The places of the others among all validation bags.
+    /// The indices of the others among all validation bags.
     others: Vec<usize>,
 }
 
 impl ValidationBags {
     /// The fewest bags that a metric can be estimated from.
     const LEAST: usize = 2;
-    /// More folds leave more bags to choose, and fewer to report together.
+    /// More folds leave more bags to choose with, and fewer to evaluate together.
     const MOST_FOLDS: usize = 5;
-    /// Bags that report together, where there are enough for two folds of them.
+    /// Bags per fold, if there are enough for two folds.
     const FOLD: usize = 8;
 
-    /// These bags, dealt into folds by the seed.
+    /// Splits these bags into folds by the seed.
     pub(crate) fn new(rows: &Rows, bags: &Bags, seed: u64) -> Result<Self> {
         let (members, bags) = bags.reindexed();
         let n_folds = (bags.n_bags() / Self::FOLD).clamp(2, Self::MOST_FOLDS);
@@ -81,7 +82,7 @@ impl ValidationBags {
 }
 
 impl ValidationBags {
-    /// The metric on all bags, and on those that choose for each fold.
+    /// The metric on all bags, and on the choosing bags of each fold.
     fn metrics(&self, predictions: &Predictions, metric: ValidationMetric) -> Result<Vec<f64>> {
         let estimator = Estimator::new(&self.bags)?;
         let choosing = self.folds.iter().map(|fold| Ok((Estimator::new(&fold.choosing)?, fold)));
@@ -105,7 +106,7 @@ impl ValidationBags {
     }
 }
 
-/// Compares candidates on validation bags, and keeps what is to be reported.
+/// Compares candidates on validation bags, and keeps the scores to report.
 pub(crate) struct Selection<'v> {
     validation: &'v ValidationBags,
     metric: ValidationMetric,
@@ -115,11 +116,11 @@ pub(crate) struct Selection<'v> {
     /// Scores of each fold by the best candidate on the others.
     scores: Array2<f32>,
     n_candidates: usize,
-    /// What the last candidate came to.
+    /// The metrics of the last candidate.
     last: Option<Candidate>,
 }
 
-/// What folds report at some point.
+/// The fold scores at some point.
 pub(crate) struct Reported {
     best: Vec<f64>,
     scores: Array2<f32>,
@@ -133,14 +134,15 @@ pub(crate) struct Candidate {
     pub(crate) scores: Array2<f32>,
 }
 
-/// What the choosing bags of a fold have seen.
+/// The best metric on the choosing bags of a fold.
 struct Seen {
     smoothed: Smoothed,
     best: f64,
 }
 
 impl<'v> Selection<'v> {
-    /// Nothing seen yet. Candidates of one training are compared by the mean metric of the last `window` of them.
+    /// Starts empty. Candidates of one training run are compared by the mean metric of the last
+    /// `window` of them.
     pub(crate) fn new(
         validation: &'v ValidationBags,
         metric: ValidationMetric,
@@ -161,14 +163,14 @@ impl<'v> Selection<'v> {
         }
     }
 
-    /// The next candidates come from another training: their metrics are not averaged with those seen so far.
+    /// Starts another training run: its metrics are not averaged with earlier ones.
     pub(crate) fn start_training(&mut self) {
         for seen in &mut self.seen {
             seen.smoothed = Smoothed::new(self.window);
         }
     }
 
-    /// The metric of a candidate on all validation bags, the lower the better.
+    /// The metric of a candidate on all validation bags; lower is better.
     pub(crate) fn see(&mut self, model: &dyn Scorer) -> Result<f64> {
         let scores = model.scores(&self.validation.rows)?;
         let predictions = Predictions::new(scores.view(), self.link)?;
@@ -190,7 +192,7 @@ impl<'v> Selection<'v> {
         Ok(on_all)
     }
 
-    /// What the last candidate came to, for a caller that compares candidates itself.
+    /// The metrics of the last candidate, for callers that compare candidates themselves.
     pub(crate) fn take_last(&mut self) -> Option<Candidate> {
         self.last.take()
     }
@@ -199,12 +201,13 @@ impl<'v> Selection<'v> {
         self.validation.folds.len()
     }
 
-    /// What each fold would report now, before a stage that compares candidates by a search of its own.
+    /// The current fold scores, before a stage that compares candidates by its own search.
     pub(crate) fn reported(&self) -> Reported {
         Reported { best: self.seen.iter().map(|seen| seen.best).collect(), scores: self.scores.clone() }
     }
 
-    /// Ends such a search: each fold reports its best candidate, a metric and scores, unless an earlier stage was better.
+    /// Ends such a search: each fold keeps the metric and scores of its best candidate, unless an
+    /// earlier stage was better.
     pub(crate) fn settle(&mut self, before: &Reported, best: &[Option<(f64, &Array2<f32>)>]) {
         let folds = self.validation.folds.iter().zip(&mut self.seen);
         for (((fold, seen), best), &earlier) in folds.zip(best).zip(&before.best) {
@@ -218,8 +221,8 @@ impl<'v> Selection<'v> {
         }
     }
 
-    /// Scores of the rows of all validation bags, by models that the row's own fold did not choose. `None` if there was a choice
-    /// and there are too few bags for folds.
+    /// Scores of all validation rows, for each fold by a model that it did not choose. `None` if
+    /// candidates were compared and there are too few bags for folds.
     pub(crate) fn finish(self) -> (usize, Option<Array2<f32>>) {
         let is_independent = self.n_candidates == 1 || !self.validation.folds.is_empty();
         (self.n_candidates, is_independent.then_some(self.scores))

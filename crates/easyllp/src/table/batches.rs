@@ -1,4 +1,4 @@
-//! Record batches of Arrow that are in memory already, as a table.
+//! Arrow record batches in memory, as a table.
 
 use super::convert::ColumnBuilder;
 use super::source::ReadAs;
@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 impl Table {
-    /// The columns of batches that share a schema. Text is read as categories, and so is what is coded by a dictionary; the
-    /// columns of `read_as` are read as told.
+    /// The columns of batches that share a schema. Text and dictionary-encoded columns are read as
+    /// categories; the columns of `read_as` are read as the given type.
     pub fn from_batches(batches: &[RecordBatch], read_as: &BTreeMap<String, ReadAs>) -> Result<Self> {
         let Some(first) = batches.first() else { return Err(Error::NoRows) };
         let n_rows = batches.iter().map(RecordBatch::num_rows).sum();
@@ -35,9 +35,10 @@ impl Table {
 }
 
 impl Encoder {
-    /// Refuses columns of numbers where the encoder was fitted on text: every number would be a category that it did not see.
+    /// Rejects numeric columns where the encoder was fitted on text: every number would be an
+    /// unknown category.
     ///
-    /// Columns of other names, and missing ones, are passed over.
+    /// Columns that the encoder does not know, and missing columns, are ignored.
     pub fn check_kinds<'c>(&self, columns: impl IntoIterator<Item = (&'c str, Kind)>) -> Result<()> {
         for (name, kind) in columns {
             let encoder = self.columns().iter().find(|column| column.name == name);
@@ -56,7 +57,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// As what the columns are to be read that the encoder knows.
+    /// The types that an encoder's columns are read as.
     pub fn read_as(&self) -> BTreeMap<String, ReadAs> {
         let columns = self.columns().iter().filter_map(|column| {
             let read_as = match column.encoding {

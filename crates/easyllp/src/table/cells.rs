@@ -1,6 +1,7 @@
-//! What Arrow's arrays say, cell by cell: text, or numbers.
+//! The cells of Arrow arrays as text or numbers.
 //!
-//! Arrow's own casts do this and far more; to compile them takes longer than to compile this library.
+//! Arrow's own casts do more than this, but compiling them takes longer than compiling this
+//! library.
 
 use super::Kind;
 use crate::kernel::vectorised;
@@ -24,7 +25,8 @@ use std::sync::Arc;
 /// A type whose cells have no such form, in words.
 pub(super) type NoSuchForm = String;
 
-/// Calls with the text of each cell in order, or with `None` where a cell is empty. Days and times are written as ISO 8601 has them.
+/// Calls `each` with the text of each cell in order, or with `None` for an empty cell. Dates and
+/// times are written in ISO 8601.
 pub(super) fn each_text(array: &dyn Array, visit: &mut dyn FnMut(Option<&str>)) -> Result<(), NoSuchForm> {
     macro_rules! integers {
         ($of:ty) => {
@@ -33,7 +35,7 @@ pub(super) fn each_text(array: &dyn Array, visit: &mut dyn FnMut(Option<&str>)) 
     }
     macro_rules! floats {
         ($of:ty) => {
-            // With a point or an exponent, so that they are told from whole numbers.
+            // With a point or an exponent, to distinguish them from whole numbers.
             written::<$of, _>(array, visit, |value| format!("{value:?}"))
         };
     }
@@ -89,7 +91,7 @@ pub(super) fn each_text(array: &dyn Array, visit: &mut dyn FnMut(Option<&str>)) 
     Ok(())
 }
 
-/// Cells that are places in a dictionary.
+/// Cells of a dictionary-encoded array.
 pub(super) struct Coded {
     /// The text of each value.
     pub(super) values: Vec<Option<String>>,
@@ -142,8 +144,8 @@ fn durations<T: ArrowPrimitiveType<Native = i64>>(array: &dyn Array, visit: &mut
     });
 }
 
-/// Adds the number of each cell in order, as `of` makes it, that of NaN where a cell is empty. Times are seconds since 1970, since midnight or
-/// in all; true and false are one and nought.
+/// Adds the number of each cell in order, as computed by `of`; empty cells become NaN. Times are
+/// seconds (since 1970, since midnight, or a duration); true is 1 and false is 0.
 #[expect(clippy::cast_lossless, reason = "one macro for all types, 64 bits wide or less")]
 pub(super) fn add_numbers<N: Copy>(
     array: &dyn Array,
@@ -217,7 +219,7 @@ pub(super) fn add_numbers<N: Copy>(
     Ok(())
 }
 
-/// Puts a value where no number is.
+/// Replaces null numbers by a value.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "it is compiled for the vectors of its caller")]
 fn mark_missing<N: Copy>(numbers: &mut [N], is_there: &NullBuffer, missing: N) {
@@ -229,7 +231,7 @@ fn mark_missing<N: Copy>(numbers: &mut [N], is_there: &NullBuffer, missing: N) {
     }
 }
 
-/// The array with its cells as this type has them: text in another form, or whole numbers as numbers.
+/// The array cast to this type: text in another encoding, or whole numbers as floats.
 pub(super) fn as_type(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, NoSuchForm> {
     if array.data_type() == data_type {
         return Ok(Arc::clone(array));

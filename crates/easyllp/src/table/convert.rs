@@ -1,4 +1,4 @@
-//! Arrow's arrays, batch after batch, into columns that an encoder understands.
+//! Convert Arrow arrays, batch by batch, into columns for an encoder.
 
 use super::cells::{Coded, NoSuchForm, add_numbers, coded, each_text};
 use super::source::ReadAs;
@@ -10,11 +10,11 @@ use arrow_schema::DataType;
 use ndarray::Array2;
 use std::collections::HashMap;
 
-/// A column that grows by arrays.
+/// A column that arrays are appended to.
 pub(super) struct ColumnBuilder {
     name: String,
     kind: Kind,
-    /// Whether text is taken as it is, and only empty text is missing.
+    /// Whether text is read in full, with only empty text missing.
     pub(super) is_in_full: bool,
     pub(super) so_far: SoFar,
 }
@@ -26,7 +26,7 @@ pub(super) enum SoFar {
     Hashed(HashedText),
 }
 
-/// Distinct values as they come up, and their places row by row.
+/// Distinct values in order of occurrence, and the index of each row's value.
 #[derive(Default)]
 pub(super) struct Dictionary {
     places: HashMap<String, u32>,
@@ -45,7 +45,7 @@ impl ColumnBuilder {
         Self { name: name.into(), kind, is_in_full: read_as == Some(ReadAs::Text), so_far }
     }
 
-    /// Makes room for so many rows, if they are expected and there is room.
+    /// Reserves memory for this number of rows, if it is available.
     pub(super) fn reserve(&mut self, n_rows: usize) {
         match &mut self.so_far {
             SoFar::Numbers(numbers) => {

@@ -1,4 +1,5 @@
-//! Encoders: fitted once on the rows to train on, stored with the model, and applied alike ever after.
+//! Encoders: fitted once on the training rows, stored with the model, and applied to all later
+//! rows.
 
 mod features;
 mod summary;
@@ -9,18 +10,18 @@ use super::{HashedText, Table};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// When a categorical column keeps its values, and when they are hashed.
+/// When a categorical column keeps a vocabulary, and when it is hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderOptions {
-    /// A column with more distinct values than this is hashed; at most [`HashedText::MOST_VALUES`].
+    /// A column with more distinct values than this is hashed. At most [`HashedText::MOST_VALUES`].
     pub max_vocabulary: usize,
-    /// Into how many buckets; at least 1, at most [`MOST_BUCKETS`](Self::MOST_BUCKETS).
+    /// The number of hash buckets, from 1 to [`MOST_BUCKETS`](Self::MOST_BUCKETS).
     pub hash_buckets: u32,
 }
 
 impl EncoderOptions {
-    /// The most buckets: a model has weights for each, and no memory holds those of a mistake.
+    /// The maximum number of buckets: a model has weights for each of them.
     pub const MOST_BUCKETS: u32 = 1 << 26;
 
     fn check(self) -> Result<()> {
@@ -42,52 +43,55 @@ impl Default for EncoderOptions {
     }
 }
 
-/// How one column becomes a feature.
+/// The encoding of one column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnEncoding {
-    /// (x − mean)/scale, or 0 for a column that did not vary. A missing number is put at the mean.
+    /// Standardised: (x − mean)/scale, or 0 for a constant column. Missing numbers are replaced by
+    /// the mean.
     Standardise {
-        /// The mean of the numbers that are there.
+        /// The mean of the numbers that are not missing.
         mean: f64,
-        /// Their standard deviation; 0 if they do not vary.
+        /// Their standard deviation; 0 for a constant column.
         scale: f64,
-        /// Whether a second feature says that the number is missing: so if one was when the encoder was fitted.
+        /// Whether a second feature marks missing numbers; it is added if the fitted table has any.
         flags_missing: bool,
-        /// The smallest and the largest of the numbers that are there.
+        /// The training range: the smallest and the largest number.
         range: (f64, f64),
     },
-    /// (x − its mean)/scale, with one scale for all entries of the list: what hardly varies stays small.
+    /// Each entry is centred, with one scale for the whole list: entries with a small variance stay
+    /// small.
     StandardiseVector {
         /// The mean of each entry.
         means: Vec<f64>,
-        /// The root of the entries' mean variance; 0 if nothing varies.
+        /// The root of the entries' mean variance; 0 if all are constant.
         scale: f64,
         /// The smallest and the largest entry.
         range: (f64, f64),
     },
-    /// A list of so many numbers, as it is.
+    /// A list of this length, unchanged.
     AsIs {
-        /// How many.
+        /// The length.
         width: usize,
     },
-    /// The place in this sorted list, from 1; 0 is any other value.
+    /// The index in this sorted vocabulary, from 1; 0 is any other value.
     Vocabulary(Vec<String>),
-    /// A hash of name and value, into so many buckets.
+    /// A hash of column name and value, modulo this number of buckets.
     Hash(u32),
 }
 
 /// A column's name and encoding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ColumnEncoder {
-    /// The name by which the column is found, wherever it stands in a table.
+    /// The name by which the column is found in a table, in any order.
     pub name: String,
-    /// What is done with it.
+    /// The encoding.
     pub encoding: ColumnEncoding,
 }
 
-/// How the columns of a table become features: numbers dense, text as categories. Columns are taken by name, in the
-/// order of their names, so that their order in a table does not matter.
+/// Encodes the columns of a table as features: numbers become dense features, text becomes
+/// categories. Columns are found by name, and features are sorted by name, so the order of columns
+/// in a table does not matter.
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
@@ -113,12 +117,12 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Learns the encoding of every column.
+    /// Fits the encoding of every column.
     pub fn fit(table: &Table, options: EncoderOptions) -> Result<Self> {
         TableSummary::of(table, options)?.encoder()
     }
 
-    /// The encoder of rows that are arrays of numbers already: one column of lists, which stay as they are.
+    /// An encoder for numeric arrays: one column of lists, which are not changed.
     pub fn as_is(name: &str, width: usize) -> Self {
         let encoding = ColumnEncoding::AsIs { width };
         Self { columns: vec![ColumnEncoder { name: name.into(), encoding }] }
@@ -129,7 +133,7 @@ impl Encoder {
         &self.columns
     }
 
-    /// The name of the column that a dense feature comes from.
+    /// The column of a dense feature.
     pub fn dense_column(&self, place: usize) -> Option<&str> {
         let of_features = self
             .columns
@@ -138,19 +142,19 @@ impl Encoder {
         of_features.into_iter().nth(place)
     }
 
-    /// The name of the column that a categorical field comes from.
+    /// The column of a categorical field.
     pub fn field_column(&self, field: usize) -> Option<&str> {
         let of_fields = self.columns.iter().filter(|column| column.encoding.cardinality().is_some());
         of_fields.map(|column| column.name.as_str()).nth(field)
     }
 
-    /// How many dense features there are, and the cardinality of each categorical field.
+    /// The number of dense features, and the number of categories of each field.
     pub(crate) fn shape(&self) -> (usize, Vec<u32>) {
         let n_dense = self.columns.iter().map(|column| column.encoding.n_dense()).sum();
         (n_dense, self.columns.iter().filter_map(|column| column.encoding.cardinality()).collect())
     }
 
-    /// Refuses what fitting never leaves, but a file may hold.
+    /// Checks an encoder that was read from a file.
     pub(crate) fn check(&self) -> Result<()> {
         let refuse =
             |column: &ColumnEncoder, reason| Err(Error::BadEncoder { column: column.name.clone(), reason });
@@ -167,11 +171,11 @@ impl Encoder {
     }
 }
 
-/// More numbers than a list has: what a file says is not added up unseen.
+/// The maximum length of a list; larger values in a file are an error.
 const MOST_IN_LIST: usize = 1 << 32;
 
 impl ColumnEncoding {
-    /// How many dense features the column becomes; none if it becomes a category.
+    /// The number of dense features of the column; none for a category.
     fn n_dense(&self) -> usize {
         match self {
             Self::Standardise { flags_missing, .. } => 1 + usize::from(*flags_missing),
@@ -181,7 +185,7 @@ impl ColumnEncoding {
         }
     }
 
-    /// How many categories the column has; none if it becomes dense features.
+    /// The number of categories of the column; none for dense features.
     fn cardinality(&self) -> Option<u32> {
         match self {
             Self::Standardise { .. } | Self::StandardiseVector { .. } | Self::AsIs { .. } => None,
@@ -192,7 +196,7 @@ impl ColumnEncoding {
         }
     }
 
-    /// What is wrong with it, if fitting did not make it.
+    /// What is invalid about an encoding read from a file.
     fn flaw(&self) -> Option<&'static str> {
         let (sound, otherwise) = match self {
             Self::Standardise { mean, scale, range, .. } => (
@@ -214,7 +218,7 @@ impl ColumnEncoding {
         (!sound).then_some(otherwise)
     }
 
-    /// The kind of column that it serves.
+    /// The kind of column that the encoding applies to.
     fn kind(&self) -> &'static str {
         match self {
             Self::Standardise { .. } => "numeric",

@@ -1,4 +1,4 @@
-//! BAG: rows that agree in some columns, for bags made of a file's own columns.
+//! BAG: group rows by the values of some columns.
 
 use super::cells::each_text;
 use super::source::bad;
@@ -11,18 +11,18 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 use std::collections::HashMap;
 
-/// Rows that agree in some columns.
+/// Groups of rows with equal values in some columns.
 #[derive(Debug, Clone)]
 pub struct Groups {
     /// The rows of each group.
     pub partition: Partition,
-    /// For each of the columns its value in each group, of the type that the file has.
+    /// The value of each of the columns in each group, with the type of the file.
     pub keys: Vec<ArrayRef>,
 }
 
 impl Source {
-    /// Puts rows with the same values in these columns into one group; groups are in the order of their values. Missing values are
-    /// a group, too.
+    /// Groups rows by their values in these columns; groups are sorted by these values. Missing
+    /// values form a group, too.
     pub fn groups(&self, columns: &[String]) -> Result<Groups> {
         let kinds = columns.iter().map(|name| self.kind(name)).collect::<Result<Vec<_>>>()?;
         if let Some(place) = kinds.iter().position(|kind| *kind == Kind::List) {
@@ -80,7 +80,7 @@ impl Source {
     }
 }
 
-/// A value as rows are compared by it: zero has no sign, and no number is a missing one.
+/// A value as it is compared: −0 equals 0, and NaN is a missing value.
 fn value(text: &str, kind: Kind) -> &str {
     match (kind, text) {
         (Kind::Number, "-0.0") => "0.0",
@@ -89,7 +89,7 @@ fn value(text: &str, kind: Kind) -> &str {
     }
 }
 
-/// Sorts keys: columns whose values are all numbers by size, the others as text.
+/// Sorts keys: all-numeric columns by value, the others as text.
 fn sort(keys: &mut [(Vec<String>, u32)]) {
     let n_columns = keys.first().map_or(0, |(key, _)| key.len());
     let is_number = |text: &String| text.is_empty() || text.parse::<f64>().is_ok();

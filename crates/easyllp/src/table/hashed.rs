@@ -1,12 +1,13 @@
-//! Text as a feature needs it: of each row's value a hash, and the values themselves while they are few.
+//! Hashed text: a hash per row, and the distinct values while there are few.
 
 use rayon::slice::ParallelSliceMut;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A column of text of which a hash a row is kept, and each distinct value once while there are at most
-/// [`MOST_VALUES`](Self::MOST_VALUES): a log of millions of rows is read without a look into a dictionary for each cell.
+/// A text column that stores a hash per row, and each distinct value once while there are at most
+/// [`MOST_VALUES`](Self::MOST_VALUES). A log of millions of rows is read without a dictionary
+/// look-up per cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HashedText {
     hashes: Vec<u32>,
@@ -23,16 +24,16 @@ impl Default for HashedText {
 }
 
 impl HashedText {
-    /// Beyond this, distinct values are not kept.
+    /// With more distinct values than this, they are not kept.
     pub const MOST_VALUES: usize = 4096;
 
-    /// Makes room for so many rows, if there is room.
+    /// Reserves memory for this number of rows, if it is available.
     #[cfg(feature = "tables")]
     pub(super) fn reserve(&mut self, n_rows: usize) {
         let _ = self.hashes.try_reserve_exact(n_rows);
     }
 
-    /// Adds rows, each with its text; a missing value is the empty text.
+    /// Adds rows with their text; missing values are empty text.
     pub fn extend<'v>(&mut self, values: impl IntoIterator<Item = &'v str>) {
         if self.values.is_none() {
             return self.hashes.extend(values.into_iter().map(hash_of));
@@ -41,7 +42,7 @@ impl HashedText {
         values.into_iter().for_each(|value| adding.push(value));
     }
 
-    /// For rows that come one by one.
+    /// For rows that are added one by one.
     pub(super) fn adding(&mut self) -> Adding<'_> {
         // No slot holds a hash that belongs there.
         let mut recent = [0; SLOTS];
@@ -49,7 +50,7 @@ impl HashedText {
         Adding { text: self, recent }
     }
 
-    /// Adds rows by their places in a dictionary; `None` is a missing value.
+    /// Adds rows by their index in a dictionary; `None` is a missing value.
     #[cfg(feature = "tables")]
     pub(super) fn extend_coded(
         &mut self,
@@ -72,7 +73,7 @@ impl HashedText {
         }
     }
 
-    /// How many distinct values there are.
+    /// The number of distinct values.
     pub fn n_distinct(&self) -> usize {
         self.values.as_ref().map_or_else(
             || {
@@ -85,17 +86,17 @@ impl HashedText {
         )
     }
 
-    /// One hash a row.
+    /// One hash per row.
     pub(crate) fn hashes(&self) -> &[u32] {
         &self.hashes
     }
 
-    /// The value of this hash, if values are few.
+    /// The value with this hash, if values are kept.
     pub(crate) fn value(&self, hash: u32) -> Option<&str> {
         self.values.as_ref()?.get(&hash).map(String::as_str)
     }
 
-    /// The distinct values, sorted, if they are few.
+    /// The distinct values, sorted, if they are kept.
     pub(crate) fn values(&self) -> Option<Vec<String>> {
         let mut values: Vec<String> = self.values.as_ref()?.values().cloned().collect();
         values.sort_unstable();
@@ -113,7 +114,7 @@ impl HashedText {
 
 const SLOTS: usize = 1024;
 
-/// Adds rows to a column, with a memory for what it saw just before: most values of most columns come again soon.
+/// Adds rows to a column, with a cache of recent values: most values occur again soon.
 pub(super) struct Adding<'t> {
     text: &'t mut HashedText,
     /// By its lowest bits, the last hash that came.
@@ -140,8 +141,8 @@ impl<'v> FromIterator<&'v str> for HashedText {
     }
 }
 
-/// The hash of a value: the same on every machine, since what a model learns is stored by it. Of a thousand values, two
-/// share theirs in one column of ten thousand; they are then one value.
+/// The hash of a value. It is the same on every machine, since models store weights by it. Among a
+/// thousand values, two collide in one column of ten thousand; they are then treated as one value.
 pub(crate) fn hash_of(value: &str) -> u32 {
     (xxh3_64(value.as_bytes()) >> 32) as u32
 }

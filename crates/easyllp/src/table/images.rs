@@ -1,6 +1,6 @@
-//! Images with their labels: IDX (MNIST's format) and CIFAR binary, as columns `pixels` and `label`.
+//! Images with labels, as columns `pixels` and `label`: IDX (MNIST's format) and CIFAR binary.
 //!
-//! Both are read as hostile: sizes in a header are compared with what is there before anything is reserved for them.
+//! Files are untrusted: sizes in a header are checked before memory is allocated.
 
 use super::source::{bad, cannot_read};
 use crate::error::Result;
@@ -12,14 +12,15 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes that an unpacked IDX file may have: what keeps a small packed file from filling the memory.
+/// The maximum size of a decompressed IDX file, so that a small file cannot fill the memory.
 const LARGEST: u64 = 4 << 30;
-/// Pixels of a CIFAR image, three colours of 32 × 32.
+/// The values of a CIFAR image, 32 × 32 in three colours.
 const CIFAR_PIXELS: usize = 3072;
 /// Images read at a time.
 const IMAGES: usize = 4096;
 
-/// An IDX file of bytes: images (three dimensions) with the labels of the file beside it, or labels (one dimension).
+/// Reads an IDX file: images (three dimensions) with the labels of the matching file, or labels
+/// (one dimension).
 pub(super) fn read_idx(file: &Path, reader: Box<dyn Read + Send>) -> Result<RecordBatch> {
     let (shape, bytes) = idx(file, reader)?;
     let mut fields = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn read_idx(file: &Path, reader: Box<dyn Read + Send>) -> Result<Reco
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|error| bad(file, error))
 }
 
-/// Where a column of images says what shape they have.
+/// The metadata key of a column's image shape.
 const SHAPE: &str = "easyllp.image";
 
 fn pixel_field(shape: ImageShape) -> Field {
@@ -62,7 +63,7 @@ fn pixel_field(shape: ImageShape) -> Field {
         .with_metadata(std::collections::HashMap::from([(SHAPE.to_owned(), shape.to_string())]))
 }
 
-/// The shape of the images in a column, if it says so.
+/// The shape of the images in a column, if it is stored.
 pub(super) fn shape(field: &Field) -> Option<ImageShape> {
     field.metadata().get(SHAPE)?.parse().ok()
 }

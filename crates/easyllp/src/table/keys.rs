@@ -1,29 +1,32 @@
-//! BAG: the keys of two tables, and which of them are the same.
+//! BAG: compare the keys of two tables.
 //!
-//! A key is a tuple. Its parts are compared column by column, so that ("a / b", "c") is not ("a", "b / c"). What the two files hold
-//! decides how a column is compared:
+//! A key is a tuple. Its parts are compared column by column, so ("a / b", "c") differs from ("a",
+//! "b / c"). How a column is compared depends on its types in the two files:
 //!
-//! - numbers as numbers, to the last digit: `7`, `7.0` and `007` are one key;
-//! - dates and times as instants, a day as its midnight, and those with a time zone among themselves;
+//! - numbers as exact numbers: `7`, `7.0` and `007` are equal;
+//! - dates and times as instants, a date being its midnight; times with a time zone only among
+//!   themselves;
 //! - true and false in upper or lower case;
-//! - text as text, letter by letter. Beside a column of another type text is read as that type, if all of its values can be.
+//! - text letter by letter; if the other file has another type, text is read as that type if all of
+//!   its values can be.
 //!
-//! Two values of one table never become one key: where they would (`7` and `007` in the rows), the column is compared as text. A
-//! missing value is a key of its own, as SQL's GROUP BY has it, and an empty text is a missing value.
+//! Two values of one table are never merged into one key: if they would be (`7` and `007` in the
+//! rows), the column is compared as text. Missing values form one key, as in SQL's GROUP BY, and
+//! empty text is missing.
 
 use super::kind::is_missing;
 use super::{Column, Kind, Table};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 
-/// A key column: its name, and what it holds in either table.
+/// A key column: its name, and its kind in either table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyColumn {
     /// Its name in both tables.
     pub name: String,
-    /// What the rows' file holds.
+    /// Its kind in the rows' file.
     pub in_rows: Kind,
-    /// What the reports' file holds.
+    /// Its kind in the reports' file.
     pub in_reports: Kind,
 }
 
@@ -33,7 +36,7 @@ impl KeyColumn {
         Self { name: name.into(), in_rows: Kind::Text, in_reports: Kind::Text }
     }
 
-    /// What it holds, in words.
+    /// The kinds, as text.
     pub(super) fn types(&self) -> String {
         let (name, rows, reports) = (&self.name, self.in_rows.name(), self.in_reports.name());
         if self.in_rows == self.in_reports {
@@ -43,7 +46,7 @@ impl KeyColumn {
         }
     }
 
-    /// For each value of either dictionary a number, the same one for values that are the same key.
+    /// A number for each value of either dictionary; equal keys get the same number.
     fn numbered(&self, rows: &[String], reports: &[String]) -> Result<[Vec<u32>; 2]> {
         let sides = [(rows, self.in_rows), (reports, self.in_reports)];
         let is_text_beside_other = (self.in_rows == Kind::Text) != (self.in_reports == Kind::Text);
@@ -72,7 +75,8 @@ impl KeyColumn {
         }))
     }
 
-    /// Whole numbers of 2^53 and more are rounded in a floating-point column, and may have become another key.
+    /// Rejects floating-point whole numbers of 2^53 and more: they are rounded, and may be another
+    /// key.
     fn check_rounding(&self, reading: Reading, sides: [(&[String], Kind); 2]) -> Result<()> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         if reading != Reading::Number || self.in_rows == self.in_reports {
@@ -104,7 +108,7 @@ impl KeyColumn {
     }
 }
 
-/// As what a column is compared.
+/// How a column is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Text,
@@ -113,7 +117,7 @@ enum Reading {
     Truth,
 }
 
-/// A part of a key in the form in which it is compared; `None` if it is missing.
+/// A key part in its comparable form; `None` if it is missing.
 type Part = Option<String>;
 
 impl Reading {
@@ -132,7 +136,7 @@ impl Reading {
         }
     }
 
-    /// A value of a column of this kind, or nothing if it cannot be read so.
+    /// A value of a column of this kind; nothing if it cannot be read as one.
     fn read(self, value: &str, kind: Kind) -> Option<Part> {
         if self == Self::Text {
             return Some(text(value));
@@ -156,8 +160,8 @@ fn text(value: &str) -> Part {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// A number's digits without zeros at either end, and the power of ten that the last of them counts. Text that is to be a number
-/// has digits, a minus and a point only: `1e5` may be a name.
+/// A number's digits without leading and trailing zeros, and its power of ten. Text counts as a
+/// number only with digits, a minus and a point: `1e5` may be a name.
 fn number(value: &str, is_text: bool) -> Option<String> {
     let value = if is_text { value } else { value.trim() };
     let (sign, rest) = match value.strip_prefix('-') {
@@ -194,13 +198,13 @@ fn time(value: &str) -> Option<String> {
     Some(format!("{}.{:09}{zone}", instant.timestamp(), instant.timestamp_subsec_nanos()))
 }
 
-/// Only files hold times, and calendars come with them.
+/// Only files hold times; without the feature for files there is no calendar.
 #[cfg(not(feature = "tables"))]
 fn time(_: &str) -> Option<String> {
     None
 }
 
-/// Whether no two values have the same form, but for what is missing and for the sign of zero.
+/// Whether all values have different forms, ignoring missing ones and the sign of zero.
 fn is_one_to_one(values: &[String], read: &[Part]) -> bool {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     values.iter().zip(read).all(|(value, part)| match part {
@@ -241,18 +245,18 @@ impl<'t> Keys<'t> {
         Ok(keys)
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The key of a line: a number a column, the same in both tables for the same key.
+    /// The key of a line: a number per column; equal keys have equal numbers in both tables.
     pub(super) fn key(&self, line: usize, key: &mut Vec<u32>) {
         key.clear();
         key.extend(self.columns.iter().map(|column| column.numbers[column.codes[line] as usize]));
     }
 
-    /// The key of a line in words.
+    /// The key of a line, as text.
     pub(super) fn shown(&self, line: usize) -> String {
         let part = |column: &Numbered| shown(&column.dictionary[column.codes[line] as usize]);
         self.columns.iter().map(part).collect::<Vec<_>>().join(" / ")
@@ -267,7 +271,7 @@ fn categories<'t>(table: &'t Table, name: &str) -> Result<(&'t [String], &'t [u3
     }
 }
 
-/// A value as messages show it, in quotes where its ends could not be seen.
+/// A value in a message, quoted if it starts or ends with white space.
 fn shown(value: &str) -> String {
     if value.is_empty() {
         "(missing)".into()

@@ -1,6 +1,6 @@
-//! What a column holds.
+//! The kind of a column.
 
-/// What a column holds, as its file has it.
+/// The kind of a column, as stored in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers.
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind in words.
+    /// The name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Integer => "whole numbers",
@@ -30,13 +30,13 @@ impl Kind {
         }
     }
 
-    /// Whether numbers are held, whole or not.
+    /// Whether it is numeric.
     pub fn is_number(self) -> bool {
         matches!(self, Self::Integer | Self::Number)
     }
 }
 
-/// Whether text in the place of a number, a time or a word stands for a missing value.
+/// Whether text such as `NA` in a column of this kind is a missing value.
 pub(super) fn is_missing(field: &str) -> bool {
     // The length settles nearly all.
     match field.len() {

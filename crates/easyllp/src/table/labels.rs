@@ -1,4 +1,4 @@
-//! Row labels out of a column, for experiments and to look at the truth.
+//! Read row labels from a column, for experiments and for true metrics.
 
 use super::Column;
 use crate::classes::{ClassKind, Classes, list};
@@ -14,11 +14,11 @@ pub struct Labels {
     pub classes: Classes,
 }
 
-/// More distinct values are no labels, but identifiers or measurements.
+/// Columns with more distinct values are identifiers or measurements, not labels.
 const MOST_CLASSES: usize = 4096;
 
-/// Reads labels. With `positive` values given, those are class 1 and all others class 0; a column of 0 and 1 needs none.
-/// Any other column has a class for each of its values, in their order.
+/// Reads labels. If `positive` values are given, they are class 1 and all others class 0; a column
+/// of 0 and 1 needs none. Any other column has a class per distinct value, sorted.
 pub fn labels(name: &str, column: &Column, positive: &[String]) -> Result<Labels> {
     let values = Values::read(name, column)?;
     if !positive.is_empty() {
@@ -39,10 +39,11 @@ pub fn labels(name: &str, column: &Column, positive: &[String]) -> Result<Labels
     Ok(Labels { labels, classes })
 }
 
-/// Reads labels of classes that are known, as those of a model: each value is the name of a class.
+/// Reads labels of known classes, such as a model's: each value is the name of a class.
 ///
-/// If one class is counted, a column of 0 and 1 will do, too, and so will two values of which one is that class. Given
-/// `positive` values are the class of that name, or class 1 of 0 and 1, and all others are the other class.
+/// If one class is counted, a column of 0 and 1 is accepted, too, and so are two values of which
+/// one is that class. If `positive` values are given, they are that class (or class 1 of 0 and 1),
+/// and all others are the other class.
 pub fn labels_of(name: &str, column: &Column, positive: &[String], classes: &Classes) -> Result<Vec<u32>> {
     let values = Values::read(name, column)?;
     let unknown = |values: Vec<&String>| Error::UnknownLabels {
@@ -94,7 +95,7 @@ pub fn labels_of(name: &str, column: &Column, positive: &[String], classes: &Cla
         .collect())
 }
 
-/// The distinct values of a column as text, and which of them each row has.
+/// The distinct values of a column as text, and the index of each row's value.
 struct Values {
     distinct: Vec<String>,
     of_row: Vec<u32>,
@@ -104,7 +105,7 @@ struct Values {
 impl Values {
     fn read(name: &str, column: &Column) -> Result<Self> {
         const FEW: &str = "row indices count in 32 bits";
-        /// Up to here every whole number is a float.
+        /// Up to here every whole number is exact as a float.
         const WHOLE: f64 = 9_007_199_254_740_992.0;
         match column {
             Column::Categorical { dictionary, codes } => {

@@ -48,26 +48,26 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 
-/// A column: numbers, lists of numbers, or values out of a dictionary.
+/// A column: numbers, lists of numbers, or dictionary-encoded text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
-    /// Numbers; NaN is a missing one.
+    /// Numbers; NaN is missing.
     Numeric(Vec<f64>),
-    /// For each row a list of finite numbers of one kind, such as the pixels of an image; all of one length.
+    /// A list of finite numbers per row, such as the pixels of an image; all of one length.
     Vector(Array2<f32>),
-    /// Text, each distinct value once, and for each row its place among them; a missing value is the empty text.
+    /// Text, dictionary-encoded; missing values are empty text.
     Categorical {
         /// Distinct values, used or not.
         dictionary: Vec<String>,
-        /// One place in the dictionary a row.
+        /// The dictionary index of each row.
         codes: Vec<u32>,
     },
-    /// Text that is a feature and nothing else.
+    /// Text that is only used as a feature.
     Hashed(HashedText),
 }
 
 impl Column {
-    /// A categorical column of the given text, in the order of rows.
+    /// Creates a categorical column from text, in the order of rows.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "no more distinct values than rows, which Table counts by u32"
@@ -135,7 +135,7 @@ impl Column {
     }
 }
 
-/// Named columns of one length.
+/// Named columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     n_rows: usize,
@@ -143,7 +143,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Columns of one length, each with a name of its own.
+    /// Creates a table from columns of equal length with unique names.
     pub fn new(columns: Vec<(String, Column)>) -> Result<Self> {
         let n_rows = columns.first().map_or(0, |(_, column)| column.len());
         row_count(n_rows)?;
@@ -160,7 +160,7 @@ impl Table {
         Ok(Self { n_rows, columns })
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
@@ -170,7 +170,7 @@ impl Table {
         &self.columns
     }
 
-    /// Only these columns, in this order; the others are let go.
+    /// Keeps only these columns, in this order.
     pub fn select(mut self, names: &[String]) -> Result<Self> {
         let column = |name: &String| {
             let place = self.columns.iter().position(|(of_column, _)| of_column == name);

@@ -1,4 +1,4 @@
-//! Parquet files: each column by a reader of its own, so that threads share the work of unpacking.
+//! Parquet files: each column has its own reader, so that threads share decompression.
 
 use super::source::{BATCH, ReadAs, bad, cannot_read};
 use crate::error::Result;
@@ -20,9 +20,9 @@ pub(super) fn schema(file: &Path) -> Result<Schema> {
     Ok(metadata(file)?.schema().as_ref().clone())
 }
 
-/// How many rows the file says it has; no more than its bytes make likely, for a file may say anything.
+/// The number of rows in the metadata, limited by the file's size, since a file may claim anything.
 pub(super) fn n_rows(file: &Path) -> Result<usize> {
-    /// Rows in a byte, of columns that hardly vary.
+    /// The maximum plausible number of rows per byte.
     const MOST_IN_A_BYTE: u64 = 64;
     let said = metadata(file)?.metadata().file_metadata().num_rows();
     let n_bytes = std::fs::metadata(file).map_err(|error| cannot_read(file, error))?.len();
@@ -35,7 +35,8 @@ fn metadata(file: &Path) -> Result<ArrowReaderMetadata> {
     ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new()).map_err(|error| bad(file, error))
 }
 
-/// The columns at these places, batch by batch. Categories come in the form that is hashed fastest.
+/// The columns with these indices, batch by batch. Categories are read in the form that hashes
+/// fastest.
 pub(super) fn batches(
     file: &Path,
     places: &[usize],
@@ -63,7 +64,7 @@ pub(super) fn batches(
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
         .map_err(|error| bad(file, error))?;
     let reader = |&place: &usize| {
-        // Each reader opens the file anew: handles that are cloned share one position.
+        // Each reader opens the file again: cloned handles share one position.
         let opened = File::open(file).map_err(|error| cannot_read(file, error))?;
         ParquetRecordBatchReaderBuilder::new_with_metadata(opened, metadata.clone())
             .with_projection(ProjectionMask::roots(metadata.parquet_schema(), [place]))
@@ -74,7 +75,7 @@ pub(super) fn batches(
     Ok(Columns { path: file.to_owned(), readers: places.iter().map(reader).collect::<Result<_>>()? })
 }
 
-/// Whether all pages of a column of text hold places in a dictionary: then each value is looked at once.
+/// Whether all pages of a text column are dictionary-encoded: each value is then hashed once.
 fn is_coded(metadata: &ParquetMetaData, root: usize) -> bool {
     let schema = metadata.file_metadata().schema_descr();
     let Some(leaf) = (0..schema.num_columns()).find(|&leaf| schema.get_column_root_idx(leaf) == root) else {

@@ -1,7 +1,8 @@
-//! BAG: reports joined to rows: one line a bag, found by its key.
+//! BAG: join reports to rows: one report per bag, found by its key.
 //!
-//! Nothing is guessed. A row without a report, a report without rows, a key twice, a size that differs, a count that
-//! cannot be: each is refused by name, with the first few keys and the totals, unless the caller says to drop it.
+//! Nothing is guessed. Rows without a report, reports without rows, duplicate keys, differing sizes
+//! and invalid counts are errors with the first few keys and the totals, unless the caller chooses
+//! to drop them.
 
 use super::keys::{Keys, first_few};
 use super::{Column, Table};
@@ -12,24 +13,24 @@ use std::collections::{BTreeSet, HashMap};
 
 pub use super::keys::KeyColumn;
 
-/// Which columns of the reports say what.
+/// The columns of the reports and their meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportColumns {
-    /// Key columns, found in the rows by the same names.
+    /// The key columns; rows must have the same column names.
     pub keys: Vec<KeyColumn>,
-    /// One column counts the positive class; several count a class each.
+    /// The count columns: one for the positive class, or one per class.
     pub counts: Vec<String>,
-    /// The number of rows that the provider says a bag has, to be compared with the rows that are there.
+    /// The column with the reported bag size, to be compared with the number of rows.
     pub size: Option<String>,
-    /// The noise that the provider adds to each count.
+    /// The declared noise of each count.
     pub noise: ReportNoise,
-    /// The provider leaves out counts below this.
+    /// The provider suppresses counts below this.
     pub suppressed_below: Option<f64>,
-    /// What is done with rows and reports that do not match.
+    /// How rows and reports that do not match are handled.
     pub on_mismatch: OnMismatch,
 }
 
-/// Declared noise: one scale for all bags, or a column with each bag's own.
+/// Declared noise: one scale for all bags, or a column with a scale per bag.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum ReportNoise {
     /// Counts are exact.
@@ -41,7 +42,7 @@ pub enum ReportNoise {
     Gaussian(NoiseScale),
 }
 
-/// Where a noise scale stands.
+/// The scale of the noise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NoiseScale {
     /// The same for all bags.
@@ -50,32 +51,33 @@ pub enum NoiseScale {
     Column(String),
 }
 
-/// What is done with rows and reports that do not match.
+/// How rows and reports that do not match are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnMismatch {
-    /// They are refused.
+    /// As an error.
     #[default]
     Refuse,
-    /// They are dropped, and counted.
+    /// They are dropped and counted.
     Drop,
 }
 
-/// Bags out of rows and reports, and what was left out on the way.
+/// Bags made from rows and reports, and what was dropped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joined {
     /// The bags, in the order of their reports.
     pub bags: Bags,
-    /// Each bag's key as messages show it, its parts joined by ` / `.
+    /// Each bag's key as text; parts are joined by ` / `.
     pub keys: Vec<String>,
-    /// Rows whose key no report has.
+    /// The number of rows without a report.
     pub rows_without_report: usize,
-    /// Reports whose key no row has.
+    /// The number of reports without rows.
     pub reports_without_rows: usize,
-    /// Reports left out since their count was suppressed.
+    /// The number of reports with a suppressed count.
     pub suppressed: usize,
 }
 
-/// Joins reports to rows on the key columns, which both tables hold as text; [`KeyColumn`] says as what it is compared.
+/// Joins reports to rows on the key columns, which both tables hold as text; [`KeyColumn`] says how
+/// it is compared.
 pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Joined> {
     let [row_keys, report_keys] = Keys::of(rows, reports, &columns.keys)?;
     let mut place_of_key: HashMap<Vec<u32>, usize> = HashMap::new();
@@ -155,7 +157,7 @@ pub fn join(rows: &Table, reports: &Table, columns: &ReportColumns) -> Result<Jo
     Ok(Joined { bags, keys, rows_without_report: unmatched.len(), reports_without_rows, suppressed })
 }
 
-/// Refuses a count that cannot be, by the bag's key.
+/// Rejects invalid counts; the error names the bag's key.
 fn check_count(
     count: f64,
     size: usize,
@@ -206,7 +208,7 @@ struct Mismatch<'m, 't> {
 }
 
 impl Mismatch<'_, '_> {
-    /// Refuses rows without a report, and reports without rows.
+    /// Rejects rows without a report, and reports without rows.
     fn refuse(&self, rows: &[usize], reports: &[usize]) -> Result<()> {
         let types = || self.columns.iter().map(KeyColumn::types).collect::<Vec<_>>().join(", ");
         let distinct = |keys: &Keys, lines: &[usize]| -> BTreeSet<String> {
@@ -240,7 +242,7 @@ impl Mismatch<'_, '_> {
     }
 }
 
-/// What would make keys match.
+/// A hint on how to make keys match.
 fn hint(keys: &BTreeSet<String>, others: &BTreeSet<String>) -> &'static str {
     let loosely = |key: &String| key.trim_matches('"').trim().to_lowercase();
     let others: BTreeSet<String> = others.iter().map(loosely).collect();

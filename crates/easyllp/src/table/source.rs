@@ -1,7 +1,9 @@
-//! Files as one table: CSV and TSV (plain, gzip, zstd), Parquet, Arrow IPC, and images as IDX or CIFAR binary.
+//! Read files as one table: CSV and TSV (plain, gzip, zstd), Parquet, Arrow IPC, and images as IDX
+//! or CIFAR binary.
 //!
-//! A [`Source`] is read batch by batch, in Arrow's own types, so that a file need not fit in memory; [`Source::table`]
-//! turns a batch into columns that an encoder understands. Formats are inferred from file extensions.
+//! A [`Source`] is read batch by batch, as Arrow arrays, so a file need not fit in memory.
+//! [`Source::table`] converts a batch into columns for an encoder. Formats are inferred from file
+//! extensions.
 
 use super::cells::as_type;
 use super::convert::ColumnBuilder;
@@ -22,19 +24,19 @@ use std::sync::Arc;
 /// Rows in a batch.
 pub(super) const BATCH: usize = 65_536;
 
-/// As what a column is to be read, whatever it looks like.
+/// The type to read a column as, overriding the inferred one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadAs {
     /// Numbers.
     Number,
-    /// Categories, also where they look like numbers: text of which only hashes are kept.
+    /// Categories, even if they look like numbers: hashed text.
     Category,
-    /// Text in full, also where it looks like numbers; only empty text is missing.
+    /// Text in full, even if it looks like numbers; only empty text is missing.
     Text,
 }
 
 impl Kind {
-    /// The kind of an Arrow type; none if no column can have it.
+    /// The kind of an Arrow type; none for unsupported types.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             _ if data_type.is_integer() => Self::Integer,
@@ -86,17 +88,18 @@ pub struct Source {
     schema: SchemaRef,
     read_as: BTreeMap<String, ReadAs>,
     csv: CsvOptions,
-    /// Rows that are read at most, if not all are.
+    /// The maximum number of rows to read; none for all.
     limit: Option<usize>,
 }
 
 impl Source {
-    /// Opens files by name or by pattern (`logs/*.parquet`), in the order of their names; the columns of `read_as` are read as told.
+    /// Opens files by name or pattern (`logs/*.parquet`), sorted by name. The columns of `read_as`
+    /// are read as the given types.
     pub fn open(patterns: &[String], read_as: BTreeMap<String, ReadAs>) -> Result<Self> {
         Self::open_with(patterns, read_as, CsvOptions::default())
     }
 
-    /// The same, with text files read by these options.
+    /// The same with options for text files.
     pub fn open_with(
         patterns: &[String],
         read_as: BTreeMap<String, ReadAs>,
@@ -132,7 +135,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Names and kinds of the columns, in the order of the file.
+    /// The names and kinds of the columns, in file order.
     pub fn columns(&self) -> Vec<(&str, Kind)> {
         let kind = |field: &Arc<Field>| Kind::of(field.data_type()).expect("checked when opened");
         self.schema.fields().iter().map(|field| (field.name().as_str(), kind(field))).collect()
@@ -144,7 +147,7 @@ impl Source {
         found.map(|(_, kind)| kind).ok_or_else(|| self.lacks(column))
     }
 
-    /// The shape of the images in a column of lists, if the files say it.
+    /// The shape of the images in a list column, if the files store it.
     pub fn image(&self, column: &str) -> Option<ImageShape> {
         images::shape(self.schema.field_with_name(column).ok()?)
     }
@@ -160,7 +163,7 @@ impl Source {
     }
 
     fn lacks(&self, column: &str) -> Error {
-        /// Names that a message lists at most.
+        /// The maximum number of names in a message.
         const LISTED: usize = 12;
         let names: Vec<&str> = self.columns().into_iter().map(|(name, _)| name).collect();
         let listed = names[..names.len().min(LISTED)].join(", ");
@@ -175,12 +178,13 @@ impl Source {
         Error::NoSuchColumn { path: self.files[0].clone(), column: column.into(), columns }
     }
 
-    /// Arrow's schema, for whoever writes rows on.
+    /// The Arrow schema, for writing rows.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// Reads text in these columns as [categories](ReadAs::Category) from here on, unless something else was said of it.
+    /// From now on reads text in these columns as [categories](ReadAs::Category), unless another
+    /// type was set.
     #[must_use]
     pub fn with_categories(mut self, columns: &[String]) -> Self {
         for name in columns {
@@ -191,14 +195,14 @@ impl Source {
         self
     }
 
-    /// Reads only the first rows. A mistake in later ones may still be an error.
+    /// Reads only the first rows. An error in later rows may still be reported.
     #[must_use]
     pub fn first(self, n_rows: usize) -> Self {
         Self { limit: Some(n_rows), ..self }
     }
 
-    /// The named columns in batches, file after file. Categories may come coded, in whatever form suits;
-    /// [`plain`](Self::plain) has them as the files say.
+    /// The named columns in batches, file after file. Categories may be dictionary-encoded;
+    /// [`plain`](Self::plain) decodes them to the types of the file.
     pub fn batches<'s>(&'s self, columns: &'s [String]) -> impl Iterator<Item = Result<RecordBatch>> + 's {
         let mut batches = self.files.iter().flat_map(|file| match self.open_file(file, columns) {
             Ok(batches) => batches,
@@ -215,14 +219,14 @@ impl Source {
         })
     }
 
-    /// The named columns of a batch, for an encoder that is fitted already.
+    /// The named columns of a batch, for a fitted encoder.
     pub fn table(&self, batch: &RecordBatch, columns: &[String]) -> Result<Table> {
         let mut builders = self.builders(columns)?;
         extend(&mut builders, batch, columns)?;
         finish(builders, columns)
     }
 
-    /// The named columns of a batch, of the types that [`schema`](Self::schema) says.
+    /// The named columns of a batch, with the types of [`schema`](Self::schema).
     pub fn plain(&self, batch: &RecordBatch, columns: &[String]) -> Result<Vec<ArrayRef>> {
         let column = |name: &String| {
             let unreadable = |found: String| Error::UnreadableColumn { column: name.clone(), found };
@@ -291,7 +295,7 @@ impl Source {
     }
 }
 
-/// Adds a batch to columns, threads sharing the columns.
+/// Appends a batch to columns; threads share the columns.
 fn extend(builders: &mut [ColumnBuilder], batch: &RecordBatch, columns: &[String]) -> Result<()> {
     let failed: Option<Error> = builders
         .par_iter_mut()
@@ -360,7 +364,8 @@ fn schema_of(
     Ok(schema)
 }
 
-/// One schema for two files: the same columns, and of whole numbers and numbers the wider type.
+/// The common schema of two files: the same columns, with whole numbers widened to numbers if
+/// needed.
 fn merged(schema: &Schema, other: &Schema, file: &Path) -> Result<Schema> {
     let names =
         |schema: &Schema| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
@@ -383,7 +388,7 @@ fn merged(schema: &Schema, other: &Schema, file: &Path) -> Result<Schema> {
     Ok(Schema::new(schema.fields().iter().zip(other.fields()).map(field).collect::<Result<Vec<_>>>()?))
 }
 
-/// The bytes of a file, unpacked by its name.
+/// The bytes of a file, decompressed by its extension.
 pub(super) fn unpacked(file: &Path) -> Result<Box<dyn Read + Send>> {
     let opened = File::open(file).map_err(|error| cannot_read(file, error))?;
     let buffered = |opened| BufReader::with_capacity(1 << 20, opened);

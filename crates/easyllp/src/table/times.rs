@@ -1,16 +1,16 @@
-//! Days and instants out of text, as ISO 8601 writes them.
+//! Parse dates and instants in ISO 8601.
 
 use arrow_schema::TimeUnit;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
-/// Days from 1970 to the one that the text says: `2026-05-31`.
+/// The days since 1970 of a date such as `2026-05-31`.
 pub(super) fn day(text: &str) -> Option<i32> {
     let since_1970 = date(text)?.signed_duration_since(NaiveDate::default());
     i32::try_from(since_1970.num_days()).ok()
 }
 
-/// Units from 1970 to the instant that the text says: `2026-05-31T10:20:30.123+02:00`, with a space for the T if it likes, `Z` or nothing
-/// for the zone, or the beginning of a day.
+/// The units since 1970 of an instant such as `2026-05-31T10:20:30.123+02:00`. A space may replace
+/// the T; the zone may be `Z` or missing; a date alone is its midnight.
 pub(super) fn instant(text: &str, unit: TimeUnit) -> Option<i64> {
     let instant = utc(text)?;
     match unit {
@@ -21,7 +21,7 @@ pub(super) fn instant(text: &str, unit: TimeUnit) -> Option<i64> {
     }
 }
 
-/// The instant that the text says; without a zone as if it were UTC.
+/// The instant of a text; without a zone it is taken as UTC.
 pub(super) fn utc(text: &str) -> Option<DateTime<Utc>> {
     let instant = if let Some(day) = date(text) {
         day.and_time(NaiveTime::MIN)
@@ -42,7 +42,7 @@ fn date(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(digits(&bytes[..4])?.cast_signed(), digits(&bytes[5..7])?, digits(&bytes[8..])?)
 }
 
-/// By how much a zone is ahead: `Z`, `+01`, `-0130` or `+01:30`.
+/// The offset of a time zone: `Z`, `+01`, `-0130` or `+01:30`.
 fn offset(zone: &str) -> Option<TimeDelta> {
     let zone = match zone.as_bytes() {
         [] | b"Z" | b"z" => return Some(TimeDelta::zero()),

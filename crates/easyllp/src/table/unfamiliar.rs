@@ -1,7 +1,8 @@
-//! Values that an encoder did not see when it was fitted.
+//! Find values that an encoder did not see when it was fitted.
 //!
-//! A model answers for any row, also for one that is like nothing it was trained on: a country that it never saw is *any other value*,
-//! a missing number is put at the mean. So whoever scores new rows counts, column by column, what is unfamiliar.
+//! A model predicts any row, even one that is unlike its training rows: an unknown country is
+//! encoded as *any other value*, a missing number as the mean. This module counts such values
+//! column by column.
 
 use super::encode::{ColumnEncoder, ColumnEncoding, Encoder};
 use super::hashed::{AsIs, hash_of};
@@ -10,41 +11,41 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-/// Numbers may leave the training range by this share of its width: a little beyond it is nothing new.
+/// Numbers may leave the training range by this share of its width before they are counted.
 const SLACK: f64 = 0.1;
 
-/// What is unfamiliar in tables, column by column: tables that follow each other are added up.
+/// Unfamiliar values by column, summed over the tables that were checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Unfamiliar {
     n_rows: usize,
     columns: BTreeMap<(String, Reason), Found>,
 }
 
-/// In what way values are unfamiliar, in the order in which they are listed.
+/// How values are unfamiliar, in the order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     Unseen,
     OutOfRange,
-    /// None was missing in training.
+    /// Missing, but never missing in training.
     NewlyMissing,
-    /// Some were missing in training: worth a word only where all are.
+    /// Missing, as some were in training: only reported if all are.
     Missing,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Found {
     n_rows: usize,
-    /// One of the values, if it is known.
+    /// An example, if known.
     example: Option<String>,
     /// The training range, of numbers.
     range: Option<(f64, f64)>,
 }
 
 impl Unfamiliar {
-    /// Columns that are listed at most.
+    /// The maximum number of columns listed.
     const LISTED: usize = 10;
 
-    /// Adds what another table has.
+    /// Adds the counts of another table.
     pub fn merge(&mut self, other: Self) {
         self.n_rows += other.n_rows;
         for (key, found) in other.columns {
@@ -60,12 +61,12 @@ impl Unfamiliar {
         }
     }
 
-    /// Whether every value is like those seen in training.
+    /// Whether every value is familiar.
     pub fn is_empty(&self) -> bool {
         self.worth_a_word().next().is_none()
     }
 
-    /// A line for each column, without a full stop; of many columns the first ten.
+    /// One line per column, without a full stop; at most ten columns.
     pub fn lines(&self) -> Vec<String> {
         let all: Vec<String> = self.worth_a_word().map(|line| line.to_string()).collect();
         let mut lines: Vec<String> = all.iter().take(Self::LISTED).cloned().collect();
@@ -115,10 +116,11 @@ impl fmt::Display for Line<'_> {
 }
 
 impl Encoder {
-    /// Counts the values of a table that are unlike those that the encoder was fitted on: categories that it does not know,
-    /// numbers outside of their range by more than a tenth of its width, and values that are missing where none was.
+    /// Counts the values of a table that are unlike the training rows: unknown categories, numbers
+    /// outside the training range by more than a tenth of its width, and missing values in columns
+    /// without any in training.
     ///
-    /// Hashed columns keep no values, and lists that are taken as they are no range: nothing is unfamiliar there.
+    /// Hashed columns keep no values, and unscaled lists have no range: nothing is counted there.
     ///
     /// ```
     /// use easyllp::table::{Column, Encoder, EncoderOptions, Table};
@@ -189,7 +191,7 @@ impl Encoder {
     }
 }
 
-/// The smallest and the largest number that is there; 0 and 0 if there is none.
+/// The smallest and the largest number that is not missing; 0 and 0 if all are missing.
 pub(super) fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values
         .filter(|value| !value.is_nan())
@@ -197,7 +199,7 @@ pub(super) fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
     if low <= high { (low, high) } else { (0.0, 0.0) }
 }
 
-/// Numbers that are missing, and numbers out of their range; without a range there are none of these.
+/// The number of missing values, and of values outside the range, if there is one.
 fn numbers(
     values: impl Iterator<Item = f64>,
     range: Option<(f64, f64)>,
@@ -223,9 +225,9 @@ fn numbers(
     found.into_iter().filter(|(_, found)| found.n_rows > 0).collect()
 }
 
-/// Categories that are not known, each with its text, if that is known; the empty text is a missing value.
+/// Unknown categories, each with its text if known; empty text is a missing value.
 fn categories<'v>(unknown: impl Iterator<Item = Option<&'v str>>) -> Vec<(Reason, Found)> {
-    /// Letters of an example that are shown at most.
+    /// The maximum length of an example.
     const SHOWN: usize = 40;
     let (mut n_missing, mut n_unseen, mut example) = (0, 0, None);
     for value in unknown {

@@ -1,4 +1,4 @@
-//! Tables into files: CSV, Parquet or Arrow IPC by the file's name, whole or not at all.
+//! Write tables to CSV, Parquet or Arrow IPC, by file extension, atomically.
 
 use super::csv::write::{header, lines};
 use crate::atomic::{AtomicFile, cannot_write};
@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes batches of one schema to a file, which appears under its name when it is finished.
+/// Writes batches of one schema to a file, which appears under its name when it is complete.
 pub struct TableWriter {
     path: PathBuf,
     writer: Writer,
@@ -25,7 +25,7 @@ enum Writer {
 }
 
 impl TableWriter {
-    /// Begins a file whose format its name tells: `.csv`, `.parquet` or `.arrow`.
+    /// Starts a file; its extension sets the format: `.csv`, `.parquet` or `.arrow`.
     pub fn create(path: &Path, schema: SchemaRef) -> Result<Self> {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let file = || AtomicFile::create(path);
@@ -69,7 +69,7 @@ impl TableWriter {
         }
     }
 
-    /// Ends the file and puts it in its place.
+    /// Completes the file and renames it into place.
     pub fn finish(self) -> Result<()> {
         let file = match self.writer {
             Writer::Csv(file) => file,

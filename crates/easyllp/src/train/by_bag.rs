@@ -1,7 +1,8 @@
-//! Batches of whole bags: all rows are scored, bags are judged by the scores of their rows, and derivatives run back.
+//! Minibatches of whole bags: all rows are scored, bag losses are computed from these scores, and
+//! derivatives are propagated back.
 //!
-//! Rows are cut into chunks without regard to bags, so that threads share a bag of any size; bags are shared out once all scores are
-//! there.
+//! Rows are split into chunks regardless of bags, so that threads share bags of any size. Bags are
+//! distributed once all scores are computed.
 
 use super::minibatch::{ByRows, Chunk, on_each};
 use crate::aim::BagObjective;
@@ -27,8 +28,8 @@ impl BagBatch {
         }
     }
 
-    /// Takes bags from the front until there are as many rows and bags as asked for; how many bags these are. What is left is not less
-    /// than a batch must have.
+    /// Takes bags from the front until the batch has the required rows and bags; returns how many.
+    /// The rest is never smaller than the minimum batch.
     pub(super) fn fill(&mut self, bags: &Bags, order: &[u32], n_rows: usize, least_bags: usize) -> usize {
         self.members.clear();
         let mut n_bags = 0;
@@ -55,7 +56,7 @@ impl BagBatch {
         self.scores.slice(s![..self.n_rows(), ..])
     }
 
-    /// The loss of the bags in sum, and its gradient.
+    /// The sum of the bags' losses, and its gradient.
     #[expect(clippy::too_many_arguments, reason = "all that a step has")]
     pub(super) fn learn<M: Model>(
         &mut self,
@@ -82,14 +83,14 @@ impl BagBatch {
     }
 }
 
-/// The loss of bags in sum, always added up in the same order.
+/// The sum of bag losses, always added in the same order.
 fn judge(
     objective: &dyn BagObjective,
     bags: &[u32],
     scores: ArrayView2<f32>,
     dscores: ArrayViewMut2<f32>,
 ) -> f64 {
-    /// Rows that are worth handing over.
+    /// The minimum number of rows to use another thread for.
     const ENOUGH: usize = 512;
     if let [bag] = bags {
         return objective.bag(*bag as usize, scores, dscores);

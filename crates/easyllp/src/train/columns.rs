@@ -1,7 +1,8 @@
-//! Many linear models in one pass: minibatches with Adam, as wide matrix products.
+//! Many linear models in one pass: minibatches with Adam, computed as wide matrix products.
 //!
-//! Models do not depend on each other, so that they are cut into blocks of columns that threads take as they come. A
-//! block keeps all that belongs to its models side by side: a line of weights, moments or targets has one number a model.
+//! Models are independent, so they are split into blocks of columns, which threads take in turn. A
+//! block stores its models side by side: a line of weights, moments or targets has one number per
+//! model.
 
 mod features;
 
@@ -21,33 +22,33 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
-/// Blocks are as wide as whole vectors: columns to spare are trained on no row. It is also a line of the cache, and so how
-/// many columns of targets are read and written at a time.
+/// Blocks are a multiple of a vector wide; padding columns are trained on no row. The width is also
+/// a cache line, and so the number of target columns read and written at a time.
 const VECTOR: usize = GROUP;
 
-/// Rows whose targets are read and written at a time, while they are in the cache.
+/// Rows of targets that are read and written at a time, while they are in the cache.
 const STRETCH: usize = 64;
 
-/// What a judge says of many models: a figure for each, the lower the better; none to record nothing.
+/// The validation metric of many models: one value each, lower is better; none to record nothing.
 pub type ColumnFigures = Option<Vec<f64>>;
 
-/// The course of a training of many models.
+/// The result of training many models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnsLog {
-    /// The course of each model.
+    /// The log of each model.
     pub logs: Vec<TrainLog>,
-    /// What each model was at its best, if it was judged.
+    /// The best epoch of each model, if metrics were given.
     pub best: Vec<Option<Best>>,
 }
 
-/// A model after the epoch for which it was given its lowest figure; the first of equals.
+/// A model after the epoch with its lowest metric; the first of equals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Best {
-    /// Counted from 1.
+    /// The epoch, from 1.
     pub epoch: usize,
-    /// What the judge said of it.
+    /// The metric.
     pub figure: f64,
-    /// The model as it was then, averaged if that was asked for.
+    /// The model after that epoch, averaged if averaging is on.
     pub model: LinearModel,
 }
 
@@ -113,7 +114,7 @@ pub(super) fn fit(
             break;
         };
         if let Some(figures) = figures {
-            check_length("figures of the judge, one a model", models.len(), figures.len())?;
+            check_length("validation metrics, one per model", models.len(), figures.len())?;
             for (task, figure) in figures.into_iter().enumerate() {
                 let least = best[task].as_ref().map_or(f64::INFINITY, |best| best.figure);
                 if figure < least && !columns.has_ended(task) {
@@ -129,20 +130,22 @@ pub(super) fn fit(
     Ok(ColumnsLog { logs: courses, best })
 }
 
-/// Models in a block, so that an even number of blocks are of nearly the same width, for threads to share. It does not depend on how many
-/// threads there are: the order in which products add up may depend on their width.
+/// The number of models per block: an even number of blocks of similar width, for threads to share.
+/// It does not depend on the number of threads, since the order of sums in a product may depend on
+/// its width.
 fn width_of_blocks(n_models: usize, widest: usize) -> usize {
     let n_blocks = n_models.div_ceil(widest).next_multiple_of(2);
     n_models.div_ceil(n_blocks).next_multiple_of(VECTOR)
 }
 
-/// The rows that any rule has a target for, in their order, and the rows that each rule leaves out; if all fits together.
+/// The rows that any rule has a target for, in order, and the rows that each rule leaves out, after
+/// all checks.
 fn check(
     models: &[LinearModel],
     rows: &Rows,
     rules: &[&mut dyn TargetRule],
 ) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
-    check_length("rules, one a model", models.len(), rules.len())?;
+    check_length("rules, one per model", models.len(), rules.len())?;
     if rows.n_fields() > 0 {
         return Err(Error::FieldsInColumns { n_fields: rows.n_fields() });
     }
@@ -176,32 +179,33 @@ fn check(
     if order.is_empty() { Err(Error::NoTargets) } else { Ok((order, left_out)) }
 }
 
-/// Some rows, and the step that is made when they were seen.
+/// Some rows, with the number of the step.
 struct Batch<'b> {
     members: &'b [u32],
     features: Features<'b>,
     step: Step,
 }
 
-/// Some models, and all that training them needs. Matrices are by rows, `width` columns each.
+/// Some models, with all training buffers. Matrices are stored by rows, `width` columns each.
 struct Block {
     width: usize,
     n_dense: usize,
-    /// D + 1 lines, the last of which holds the intercepts; so have moments, average and gradient.
+    /// D + 1 lines, the last with the intercepts; moments, average and gradient have the same
+    /// shape.
     weights: Vec<f32>,
     mean: Vec<f32>,
     square: Vec<f32>,
-    /// Averaged weights; empty when they are not asked for.
+    /// Averaged weights; empty if averaging is off.
     average: Vec<f32>,
-    /// The weights before the epoch, once a loss has shown that they are good.
+    /// The weights before the epoch, once its loss is finite.
     before: Vec<f32>,
-    /// Whether the epoch has seen no batch yet.
+    /// Whether the epoch has had no batch yet.
     is_new_epoch: bool,
     factors: Factors,
     gradient: Vec<f32>,
-    /// N lines; NaN where a model's rule leaves the row out, or the model has ended.
+    /// N lines; NaN where a model's rule leaves the row out, or the model has stopped.
     targets: Vec<f32>,
-    /// As many lines as a batch, as have scores and slopes.
+    /// As many lines as a batch, like scores and derivatives.
     batch_targets: Vec<f32>,
     scores: Vec<f32>,
     slopes: Vec<f32>,
@@ -209,10 +213,10 @@ struct Block {
     epoch_losses: Vec<f64>,
     /// Whether some model is not trained on some row.
     is_partial: bool,
-    /// How many rows each model is trained on.
+    /// The number of training rows of each model.
     n_rows: Vec<usize>,
     epochs: Vec<Vec<EpochLog>>,
-    /// The last good numbers of each model that ran away.
+    /// The last good weights of each model that diverged.
     ended: Vec<Option<Vec<f32>>>,
 }
 
@@ -270,7 +274,8 @@ impl Block {
         self.ended.len()
     }
 
-    /// Asks the rules for the targets of an epoch, counted from 0, of as many models at a time as there is space for.
+    /// Computes the targets of an epoch, counted from 0, for as many models at a time as the buffer
+    /// holds.
     fn next_targets(
         &mut self,
         rules: &mut [&mut dyn TargetRule],
@@ -330,7 +335,8 @@ impl Block {
         self.epoch_losses.fill(0.0);
     }
 
-    /// Takes the weights of models whose loss is a number for good: the last step of an epoch may have been one too far.
+    /// Accepts the weights of models with a finite loss: the last step of an epoch may have
+    /// diverged.
     fn keep_good(&mut self) {
         let lines = self.before.chunks_exact_mut(self.width).zip(self.weights.chunks_exact(self.width));
         for (before, weights) in lines {
@@ -382,7 +388,7 @@ impl Block {
         }
     }
 
-    /// Takes the models whose numbers are not finite any more out of training.
+    /// Stops models whose weights are not finite.
     fn end_runaways(&mut self) {
         let width = self.width;
         for column in 0..self.n_models() {
@@ -411,7 +417,7 @@ impl Block {
         }
     }
 
-    /// Writes the models as they are if training ends here, one a column, intercepts in the last line.
+    /// Writes the models as they are now, one per column, intercepts in the last line.
     fn write_to(&self, mut out: ArrayViewMut2<f32>) {
         let numbers = if self.average.is_empty() { &self.weights } else { &self.average };
         out.assign(&matrix(numbers, self.width).slice(s![.., ..self.n_models()]));
@@ -422,7 +428,7 @@ impl Block {
         }
     }
 
-    /// The course of each model, in a training that stopped in this way.
+    /// The log of each model, for a training run that stopped for this reason.
     fn logs(self, stopped: Stop) -> impl Iterator<Item = TrainLog> {
         self.epochs.into_iter().zip(self.ended).map(move |(epochs, ended)| TrainLog {
             best: None,
@@ -432,8 +438,8 @@ impl Block {
     }
 }
 
-/// What each model's gradient, a sum over a batch, is to be multiplied by before it is divided by the size of the batch: to
-/// be the mean over the rows that the model is trained on, and no longer than the limit.
+/// The factor of each model's gradient, which is a sum over a batch, before division by the batch
+/// size: it becomes the mean over the model's own rows, clipped.
 struct Factors {
     own_rows: Vec<u32>,
     squares: Vec<f64>,

@@ -1,4 +1,4 @@
-//! L-BFGS over all rows, for linear models.
+//! L-BFGS on all rows, for linear models.
 
 use super::{EpochLog, Progress, Stop, TrainLog};
 use crate::aim::{Aim, TargetRule};
@@ -11,7 +11,7 @@ use crate::optim::{Divide, End, Lbfgs, Taken, minimise};
 use crate::rows::Rows;
 use std::ops::ControlFlow;
 
-/// Rows with targets, and how their loss bends: what several penalties have in common.
+/// Rows with targets, and the curvature of their loss, shared by several penalties.
 pub(crate) struct FullBatch<'r> {
     objective: Objective<'r>,
     problem: LinearProblem<'r>,
@@ -21,7 +21,7 @@ pub(crate) struct FullBatch<'r> {
 }
 
 impl<'r> FullBatch<'r> {
-    /// Of the targets that a rule gives rows at first; which rows they are has been checked.
+    /// From the targets of a rule in epoch 0; rows have been checked.
     fn new(rows: &'r Rows, rule: &mut dyn TargetRule, loss: &'r dyn TrainingLoss, l2: f64) -> Result<Self> {
         let start = match (check_convex(loss), loss.convex_start()) {
             (Ok(()), _) => None,
@@ -39,7 +39,7 @@ impl<'r> FullBatch<'r> {
         Ok(Self { objective, problem, gram, start })
     }
 
-    /// Of the same, checked against the model that is to be trained.
+    /// The same, checked against the model to be trained.
     pub(crate) fn checked(
         model: &mut LinearModel,
         rows: &'r Rows,
@@ -51,7 +51,8 @@ impl<'r> FullBatch<'r> {
         Self::new(rows, rule, loss, l2)
     }
 
-    /// Trains a model from where it is to the optimum, or to a local one close to that of the convex loss.
+    /// Trains a model to the optimum, from its current weights. A loss that is not convex ends in a local minimum near the optimum of
+    /// its convex start.
     pub(crate) fn fit(
         &mut self,
         settings: &Lbfgs,
@@ -82,8 +83,9 @@ fn check_convex(loss: &dyn TrainingLoss) -> Result<()> {
     }
 }
 
-/// Trains a linear model to its optimum, from what its rows come to: they may lie anywhere. A cluster's parts merge what each of
-/// them says of its rows; the model is that of all rows in one place, but for rounding.
+/// Trains a linear model to its optimum from sums over its rows, which may be distributed: each
+/// part of a cluster computes its own sums, and they are merged. The model equals that of all rows
+/// in one place, up to rounding.
 ///
 /// ```
 /// use easyllp::model::objective::{FeatureSums, GramSample, GramSums, LinearPart, LinearParts, LinearSums};
@@ -91,7 +93,7 @@ fn check_convex(loss: &dyn TrainingLoss) -> Result<()> {
 /// use ndarray::array;
 /// use std::ops::ControlFlow;
 ///
-/// /// Two parts, of which each could be on a machine of its own.
+/// /// Two parts; each could be on its own machine.
 /// struct Both<'r>([LinearPart<'r>; 2]);
 ///
 /// impl LinearParts for Both<'_> {
@@ -148,7 +150,7 @@ pub fn fit_parts(
 /// The sum of losses at a point; writes its gradient.
 type Sums<'s> = &'s mut dyn FnMut(&[f64], &mut [f64]) -> Result<f64>;
 
-/// L-BFGS, wherever sums come from.
+/// L-BFGS, for any source of sums.
 fn descend(
     settings: &Lbfgs,
     problem: &LinearProblem,
@@ -203,7 +205,7 @@ fn descend(
     Ok(TrainLog { epochs, stopped, best: None })
 }
 
-/// Trains a model towards a rule's targets.
+/// Trains a model on a rule's targets.
 pub(super) fn fit(
     settings: &Lbfgs,
     model: &mut LinearModel,

@@ -1,7 +1,8 @@
 //! Minibatches with Adam.
 //!
-//! A batch is cut into chunks of as many rows as the model asks for, which threads work on apart and whose gradients are added in
-//! order: the bytes of the result do not depend on the number of threads.
+//! A batch is split into chunks of the size that the model asks for. Threads compute their
+//! gradients, which are added in order: the bytes of the result do not depend on the number of
+//! threads.
 
 use super::by_bag::BagBatch;
 use super::{EpochLog, Progress, Stop, TrainLog};
@@ -19,23 +20,23 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
 
-/// Callbacks, which may end a training run early.
+/// Callbacks, which may stop a training run.
 pub(super) struct Callbacks<'o, M> {
-    /// Sees every step.
+    /// Called after every step.
     pub(super) watch: &'o mut dyn FnMut(Progress) -> ControlFlow<()>,
-    /// Sees the model, its optimizer and the epoch's number after each epoch.
+    /// Called after each epoch with the model, its optimizer and the epoch's number.
     pub(super) after_epoch: &'o mut AfterEpoch<'o, M>,
 }
 
 pub(super) type AfterEpoch<'o, M> = dyn FnMut(&M, &AdamState, usize) -> Result<ControlFlow<()>> + 'o;
 
-/// What a training run starts with.
+/// The initial state of a training run.
 struct Start {
-    /// Rows or bags, in the order in which they will be met.
+    /// Rows or bags, in the order of training.
     order: Vec<u32>,
-    /// Rows of an epoch.
+    /// The number of rows per epoch.
     n_rows: usize,
-    /// Rows by which a batch may be larger than asked for, since bags are kept together.
+    /// How much larger than requested a batch may be, since bags are not split.
     in_excess: usize,
     targets: Targets,
 }
@@ -183,7 +184,7 @@ enum Step<'t> {
     Bags(&'t dyn BagObjective),
 }
 
-/// Does something with each chunk, its gradient and its part of the batch, on all threads.
+/// Runs a function on each chunk, with its gradient and its part of the batch, on all threads.
 pub(super) fn on_each<M: Model, B: ByRows>(
     chunks: &mut [Chunk<M>],
     gradients: &mut [Gradient],
@@ -204,9 +205,9 @@ pub(super) fn on_each<M: Model, B: ByRows>(
     );
 }
 
-/// What has something for each row of a batch.
+/// An array with an entry for each row of a batch.
 pub(super) trait ByRows: Send {
-    /// What the first rows have, and the rest.
+    /// Splits off the entries of the first rows.
     fn split_rows(self, at: usize) -> (Self, Self)
     where
         Self: Sized;
@@ -237,12 +238,13 @@ impl<A: ByRows, B: ByRows> ByRows for (A, B) {
     }
 }
 
-/// Runs a step on a thread of the pool: its parts are then handed over from there, which is cheaper than from outside.
+/// Runs a step on a thread of the pool; its parts are then distributed from there, which is
+/// cheaper.
 pub(super) fn in_pool<R: Send>(step: impl FnOnce() -> R + Send) -> R {
     if rayon::current_num_threads() == 1 { step() } else { rayon::scope(|_| step()) }
 }
 
-/// Everything that one chunk of a batch needs, used again from step to step.
+/// The buffers of one chunk of a batch, reused from step to step.
 pub(super) struct Chunk<M: Model> {
     targets: Array2<f32>,
     scores: Array2<f32>,
@@ -265,7 +267,7 @@ impl<M: Model> Chunk<M> {
         }
     }
 
-    /// Loss and gradient, in sum over the chunk's rows.
+    /// The sum of loss and gradient over the chunk's rows.
     fn learn(
         &mut self,
         model: &M,
@@ -292,7 +294,7 @@ impl<M: Model> Chunk<M> {
         (gradient.rows, gradient.n_rows) = (buffer, members.len());
     }
 
-    /// The first half of it: scores of these rows, which the gradient keeps.
+    /// First half: the scores of these rows, kept for the gradient.
     pub(super) fn forward(
         &mut self,
         model: &M,
@@ -306,7 +308,7 @@ impl<M: Model> Chunk<M> {
         gradient.n_rows = members.len();
     }
 
-    /// The second half: the gradient, from the derivative in the scores.
+    /// Second half: the gradient, from the derivative in the scores.
     pub(super) fn backward(&mut self, model: &M, dscores: ArrayView2<f32>, gradient: &mut Gradient) {
         let buffer = std::mem::take(&mut gradient.rows);
         gradient.clear_touched();

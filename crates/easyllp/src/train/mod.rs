@@ -42,7 +42,7 @@ pub enum Optimizer {
 pub struct Trainer {
     /// The optimizer and its settings.
     pub optimizer: Optimizer,
-    /// The seed of the order in which minibatches see rows.
+    /// The seed of the order of minibatches.
     pub seed: u64,
 }
 
@@ -52,35 +52,36 @@ impl Default for Trainer {
     }
 }
 
-/// What happens in training, for a progress callback.
+/// A training event, for a progress callback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// A minibatch is finished.
     Batch {
-        /// Counted from 1.
+        /// The epoch, from 1.
         epoch: usize,
-        /// Rows of this epoch that are done.
+        /// The rows of this epoch that are done.
         rows_done: usize,
-        /// Rows that an epoch has.
+        /// The number of rows per epoch.
         n_rows: usize,
     },
-    /// An iteration of L-BFGS is done; an [`Epoch`](Self::Epoch) with its loss follows.
+    /// An L-BFGS iteration is done; an [`Epoch`](Self::Epoch) with its loss follows.
     Iteration {
-        /// Counted from 1.
+        /// The iteration, from 1.
         iteration: usize,
-        /// About how many more it will take, once that can be estimated.
+        /// The estimated number of remaining iterations, once known.
         left: Option<usize>,
     },
-    /// A pass over the rows (an iteration of L-BFGS) is done.
+    /// An epoch (or an L-BFGS iteration) is done.
     Epoch(EpochLog),
 }
 
-/// What one pass over the rows came to.
+/// The result of one epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EpochLog {
-    /// Counted from 1.
+    /// The epoch, from 1.
     pub epoch: usize,
-    /// The mean corrected loss of its rows, or that of its bags: of Adam as each batch was met, of L-BFGS with the l2 penalty.
+    /// The mean corrected loss of its rows, or of its bags. With Adam: as computed in each batch.
+    /// With L-BFGS: including the L2 penalty.
     pub loss: f64,
 }
 
@@ -88,27 +89,26 @@ pub struct EpochLog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// All epochs or iterations are done.
+    /// The maximum number of epochs or iterations is reached.
     Finished,
-    /// The gradient is as small as was asked for.
+    /// Converged: the gradient is below the tolerance.
     Converged,
-    /// The loss does not fall any more in the numbers at hand.
+    /// The loss does not decrease any more, up to rounding.
     Flat,
-    /// The gradient is as small as was asked for, or the loss does not fall any more; the loss is not convex, and this minimum may
-    /// be a local one.
+    /// Converged or flat, with a loss that is not convex: the minimum may be a local one.
     LocalMinimum,
-    /// The caller interrupted it.
+    /// The callback interrupted it.
     Interrupted,
     /// Early stopping: the validation metric did not improve for `patience` epochs.
     EarlyStopping,
-    /// One model among many diverged: it holds the weights of its last good epoch.
+    /// One of many models diverged: it keeps the weights of its last good epoch.
     Diverged,
 }
 
 /// The log of a training run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrainLog {
-    /// One entry a pass over the rows.
+    /// One entry per epoch or iteration.
     pub epochs: Vec<EpochLog>,
     /// Why it stopped.
     pub stopped: Stop,
@@ -116,14 +116,15 @@ pub struct TrainLog {
     pub best: Option<(usize, f64)>,
 }
 
-/// Early stopping: a metric of the model after each epoch, with averaged weights if they are asked for. Training ends with the best model.
+/// Early stopping: a validation metric after each epoch, of averaged weights if averaging is on.
+/// Training ends with the best model.
 pub struct EarlyStopping<'e, M: ?Sized> {
-    /// A metric that is lower the better, such as the Brier score on validation bags.
+    /// The metric, lower is better, such as the Brier score on validation bags.
     pub metric: &'e mut dyn FnMut(&M) -> Result<f64>,
-    /// Stop after so many epochs in a row without improvement.
+    /// Patience: stop after this many epochs in a row without improvement.
     pub patience: usize,
-    /// Compare means of the metric over this many epochs; 1 compares single epochs. Metrics from few bags are noisy, and the
-    /// lowest of many is often a lucky one.
+    /// Compare the mean metric of this many epochs; 1 compares single epochs. Metrics of few bags
+    /// are noisy, and the lowest of many is often a lucky one.
     pub smoothing: usize,
 }
 
@@ -147,7 +148,7 @@ impl Smoothed {
     }
 }
 
-/// The best model so far, and when to stop looking for a better one.
+/// The best model so far, and whether to stop.
 pub(crate) struct BestSoFar<M> {
     patience: usize,
     smoothed: Smoothed,
@@ -159,7 +160,7 @@ impl<M> BestSoFar<M> {
         Self { patience, smoothed: Smoothed::new(smoothing), best: None }
     }
 
-    /// Takes the model after an epoch, with its metric; breaks once patience is lost.
+    /// Records the model after an epoch, with its metric; breaks once patience is exceeded.
     pub(crate) fn see(&mut self, model: M, metric: f64, epoch: usize) -> ControlFlow<()> {
         let metric = self.smoothed.next(metric);
         // A metric that is not a number is no improvement.
@@ -170,7 +171,7 @@ impl<M> BestSoFar<M> {
         if since >= self.patience { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Replaces a model by the best one; its epoch and metric.
+    /// Replaces a model by the best one; returns its epoch and metric.
     pub(crate) fn give_to(self, model: &mut M) -> Option<(usize, f64)> {
         let (epoch, metric, best) = self.best?;
         *model = best;
@@ -205,8 +206,9 @@ impl Trainer {
         self.fit_watched(model, rows, aim, &mut |_| ControlFlow::Continue(()), None)
     }
 
-    /// Trains with a progress callback, and with early stopping if it is asked for: the model ends as it was after the best epoch,
-    /// even if training diverges later. L-BFGS goes to its optimum, whose metric is computed once.
+    /// Trains with a progress callback, and optionally with early stopping: the model is then the
+    /// one of the best epoch, even if training diverges later. With L-BFGS the metric is computed
+    /// once, at the optimum.
     pub fn fit_watched<M: Model + Clone>(
         &self,
         model: &mut M,
@@ -249,18 +251,18 @@ impl Trainer {
         }
     }
 
-    /// Trains many linear models of two classes in one pass over dense rows, each towards the targets of its own rule:
-    /// the tasks, replicas and methods of a sweep, as the columns of one matrix.
+    /// Trains many binary linear models in one pass over dense rows, each on the targets of its own
+    /// rule: the tasks, replicas and methods of a sweep, as columns of one matrix.
     ///
-    /// All models see the same batches, drawn from the rows that any rule has a target for. A row that a rule leaves out
-    /// has no say in that rule's model, whose gradient is the mean over its own rows of a batch. So each model comes to
-    /// what [`fit`](Self::fit) alone would come to, up to rounding, if its rule has a target for every row. Clipping is
-    /// by model.
+    /// All models see the same batches, drawn from the rows that any rule has a target for. Rows
+    /// that a rule leaves out do not affect its model; its gradient is the mean over its own rows
+    /// of a batch. Each model therefore equals the result of [`fit`](Self::fit), up to rounding, if
+    /// its rule has a target for every row. Gradients are clipped per model.
     ///
-    /// After each epoch, `judge` is handed its number (from 1) and the models as they would be if training ended there.
-    /// It goes on with one figure a model, the lower the better, or with `None` to record nothing, or breaks training off.
-    /// A model that runs away goes back to its last good epoch and stays there, which its log and
-    /// [`LinearColumns::has_ended`] say; the others go on.
+    /// After each epoch, `judge` receives its number (from 1) and the models as they would be if
+    /// training ended there. It returns one metric per model, lower is better, or `None` to record
+    /// nothing, or breaks to stop training. A model that diverges returns to its last good epoch
+    /// and stays there (see its log and [`LinearColumns::has_ended`]); the others continue.
     ///
     /// ```
     /// use easyllp::method::Supervised;
@@ -300,7 +302,7 @@ impl Trainer {
     }
 }
 
-/// Refuses rows, models and aims that do not fit each other.
+/// Checks that rows, models and aims fit each other.
 fn check<M: Model>(model: &M, rows: &Rows, aim: &Aim) -> Result<()> {
     model.check(rows)?;
     match aim {
@@ -319,7 +321,7 @@ fn check<M: Model>(model: &M, rows: &Rows, aim: &Aim) -> Result<()> {
     }
 }
 
-/// Refuses to train on no row, on one that is not there, and with vectors that are not there.
+/// Checks that the training rows exist, and that the vector instructions do.
 fn check_members(members: &[u32], n_rows: usize) -> Result<()> {
     Vectors::chosen()?;
     if members.is_empty() {
@@ -331,9 +333,9 @@ fn check_members(members: &[u32], n_rows: usize) -> Result<()> {
     }
 }
 
-/// Asks a method for the targets of an epoch, and refuses them where nothing can be trained towards them.
+/// Computes the targets of an epoch, and checks that they are finite.
 ///
-/// Where the loss needs it, they are shifted so that their means are class shares.
+/// If the loss requires it, targets are shifted so that their means are class shares.
 fn next_targets(
     rule: &mut dyn TargetRule,
     loss: &dyn TrainingLoss,

@@ -1,7 +1,7 @@
 //! One pass over the bags, with a step on one row of each: the paper's Algorithm *pickone*, for linear models.
 //!
-//! Corrected gradients of rows in one bag are correlated, since all of them hold the bag's proportions. One row a bag
-//! leaves independent ones, which is what Theorem *convex_pickone* rests on.
+//! Corrected gradients of rows in one bag are correlated, since they share the bag's proportions.
+//! One row per bag gives independent gradients, as Theorem *convex_pickone* assumes.
 
 use super::{EpochLog, Progress, Stop, TrainLog};
 use crate::bags::Bags;
@@ -19,14 +19,15 @@ use crate::seed::{Stream, stream};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-/// Rows that are gathered before steps are taken on them, since picks are all over the table; then the caller may look.
+/// Rows that are gathered before steps are taken on them, since picks are scattered over the table;
+/// the callback runs in between.
 const ROWS_AT_ONCE: usize = 128;
 
-/// Trains a linear model by the paper's Algorithm *pickone*: bags come once, in an order that the seed draws, and a step is taken on
-/// one row drawn from each.
+/// Trains a linear model by the paper's Algorithm *pickone*: bags are visited once, in random
+/// order, with a step on one random row of each.
 ///
-/// Its target is the paper's, A = p + k(α − p) with the bag's own size k, or a label drawn from the proportions in the place of
-/// α; step sizes follow the mean size of bags.
+/// The target is the paper's, A = p + k(α − p) with the bag's own size k; surrogate labels replace
+/// α by a label drawn from the proportions. Step sizes use the mean bag size.
 ///
 /// ```
 /// use easyllp::bagging::{Sizes, random};
@@ -36,7 +37,7 @@ const ROWS_AT_ONCE: usize = 128;
 /// use ndarray::Array2;
 /// use std::ops::ControlFlow;
 ///
-/// // Every other row is positive and has a feature of 1, not −1; of random pairs of rows only counts are known.
+/// // Positive rows have a feature of 1, the others −1; only counts of random pairs are known.
 /// let labels: Vec<u32> = (0..1000).map(|row| row % 2).collect();
 /// let rows = Rows::dense(Array2::from_shape_fn((1000, 1), |(row, _)| if labels[row] == 1 { 1.0_f32 } else { -1.0 }))?;
 /// let bags = Bags::from_labels(random(1000, &Sizes::Fixed(2), 1)?, &labels, 2)?;
@@ -52,7 +53,7 @@ const ROWS_AT_ONCE: usize = 128;
 pub struct OnePass {
     /// Labels, steps, domain and iterate.
     pub settings: Sgd,
-    /// The seed of the order of bags, and of the row drawn from each.
+    /// The seed of the order of bags, and of the row picked from each.
     pub seed: u64,
     /// The label prior p of the targets.
     pub prior: LabelPrior,
@@ -158,15 +159,16 @@ fn fit(
     Ok(log)
 }
 
-/// The order in which a pass meets bags.
+/// The order in which a pass visits bags.
 fn order(n_bags: usize, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..).take(n_bags).collect();
     order.shuffle(&mut stream(seed, Stream::Shuffle));
     order
 }
 
-/// Steps on single rows, with the parameters as one vector: weights, intercept and categories, each line as long as
-/// there are scores. A step costs what its row has: dense features, and one category a field.
+/// Steps on single rows, with the parameters as one vector: weights, intercepts and categories;
+/// each line has one number per score. A step costs the row's dense features, and one category per
+/// field.
 struct RowStep<'s> {
     model: &'s LinearModel,
     scores: Vec<f64>,
@@ -179,7 +181,7 @@ impl<'s> RowStep<'s> {
         Self { model, scores: zeros(), slopes: zeros() }
     }
 
-    /// Takes a step on a row of a batch; its loss before.
+    /// Takes a step on a row of a batch; returns its loss before the step.
     fn take(
         &mut self,
         batch: &RowBatch,
@@ -378,7 +380,7 @@ mod tests {
         assert_eq!(refused(&surrogate, &noisy, logistic), Error::NoSurrogate { bag: 0, proportion: 1.25 });
         let bad = Sgd { domain: Domain::Ball(f64::NAN), ..Sgd::default() };
         assert!(matches!(refused(&bad, &exact, logistic), Error::Setting { .. }));
-        // Numbers that are too large for the model, and numbers that are none.
+        // Numbers that are too large for the model, and NaN.
         for scale in [1e60, 1e200] {
             let wild = Sgd { scale, ..Sgd::default() };
             assert!(matches!(refused(&wild, &exact, LossName::Squared), Error::Diverged { epoch: 1, .. }));

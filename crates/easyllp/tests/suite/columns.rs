@@ -236,7 +236,7 @@ fn a_rule_learns_nothing_from_rows_that_it_leaves_out() {
     let (rows, labels) = data();
     let all = bags(&labels[0], 4, 1);
     let half = all.select(&(0..all.n_bags() / 2).collect::<Vec<_>>()).unwrap();
-    // The same rows, but for the features of those left out.
+    // The same rows, except for the features of those left out.
     let mut other_features = rows.as_dense().unwrap().batch(0..ROWS).dense.to_owned();
     let mut is_left_out = [true; ROWS];
     half.rows().iter().for_each(|&row| is_left_out[row as usize] = false);
@@ -435,9 +435,9 @@ fn refuses_what_does_not_fit_together() {
         source: Box::new(Error::Shape { what, expected, got }),
     };
     let judged = refused(&mut models(2, &rows), &rows, &both, 2);
-    assert_eq!(judged, Error::Shape { what: "figures of the judge, one a model", expected: 2, got: 1 });
+    assert_eq!(judged, Error::Shape { what: "validation metrics, one per model", expected: 2, got: 1 });
     let missing = refused(&mut models(1, &rows), &rows, &both, 2);
-    assert_eq!(missing, Error::Shape { what: "rules, one a model", expected: 1, got: 2 });
+    assert_eq!(missing, Error::Shape { what: "rules, one per model", expected: 1, got: 2 });
     assert_eq!(refused(&mut [], &rows, &[], 2), Error::NoTargets);
     let short = refused(&mut models(2, &rows), &rows, &[&labels[0], &labels[1][1..]], 2);
     assert_eq!(short, of_task(1, "rows that have a target or none", ROWS, ROWS - 1));

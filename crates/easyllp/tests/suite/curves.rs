@@ -123,7 +123,7 @@ fn a_score_turned_round_has_the_other_ranks() {
     assert!(up.value > 0.7 && down.value < 0.3, "{up:?} {down:?}");
 }
 
-/// The weak model with rare positives is judged by a mean, the strong one by squares.
+/// The weak model with rare positives uses the mean, the strong one the squares.
 #[test]
 fn the_form_with_the_smaller_error_is_given() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -219,7 +219,7 @@ fn intervals_of_rates_and_ranks_cover() {
     }
 }
 
-/// For the rows at hand, AUC covers theirs: 1,000 sets as above. Passes on 20 of the seeds 0 to 19.
+/// Intervals for these rows cover their AUC: 1,000 sets as above. Passes on 20 of the seeds 0 to 19.
 #[test]
 fn ranks_of_the_rows_at_hand_are_covered() {
     let mut rng = ChaCha8Rng::seed_from_u64(seed());

@@ -1,4 +1,4 @@
-//! Bags that were put together regardless of labels are found plausible as often as promised; others are found out.
+//! Bags that were grouped regardless of labels are found plausible as often as promised; others are found out.
 
 use crate::simulation::{laplace, normal, seed};
 use easyllp::bagging::{Sizes, random};

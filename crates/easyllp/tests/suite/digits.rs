@@ -1,4 +1,4 @@
-//! The whole flow on real data: what EasyLLP reaches, and where the naive way fails.
+//! The whole flow on real data: what EasyLLP reaches, and where the naive baseline fails.
 
 use easyllp::method::{Naive, Supervised};
 use easyllp::table::{Encoder, EncoderOptions};
@@ -41,7 +41,7 @@ fn evaluate(
     }
 }
 
-/// Means over five baggings of 16 rows a bag: row labels, the naive way, EasyLLP.
+/// Means over five baggings of 16 rows per bag: row labels, the naive baseline, EasyLLP.
 fn five_seeds(is_positive: fn(u32) -> bool) -> [Figures; 3] {
     let digits = datasets::optdigits().unwrap();
     let encoder = Encoder::fit(&digits.train.table, EncoderOptions::default()).unwrap();
@@ -75,7 +75,7 @@ fn even_against_odd_comes_close_to_row_labels() {
     assert!(labels.accuracy > 0.9, "{labels:?}");
     assert!(easyllp.accuracy > labels.accuracy - 0.05, "{easyllp:?} against {labels:?}");
     assert!(easyllp.log_loss < 0.6 * naive.log_loss, "{easyllp:?} against {naive:?}");
-    // On a balanced task the naive way decides about as well: it is the probabilities that it gets wrong.
+    // On a balanced task the naive baseline decides about as well: it is the probabilities that it gets wrong.
     assert!((naive.accuracy - easyllp.accuracy).abs() < 0.03, "{easyllp:?} against {naive:?}");
 }
 

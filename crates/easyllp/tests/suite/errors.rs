@@ -1,4 +1,4 @@
-use crate::rooms::{code_of, sources};
+use crate::modules::{code_of, sources};
 use easyllp::{Error, ModelFile};
 use std::error::Error as _;
 use std::io;

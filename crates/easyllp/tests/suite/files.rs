@@ -135,7 +135,7 @@ fn delimiters_do_not_change_the_table() {
         let batch = source.batches(&names).next().unwrap().unwrap();
         assert_eq!(source.table(&batch, &names).unwrap().column("city").unwrap(), &expected[2]);
     }
-    // The extension tells of tabs where the header would tell of something else; what is set goes before both.
+    // The extension sets tabs although the header suggests commas; an explicit option overrides both.
     let header = "a,b,c\td\n1\t2\n";
     let mut packed =
         flate2::write::GzEncoder::new(fs::File::create(at("t.tsv.gz")).unwrap(), flate2::Compression::new(6));
@@ -196,7 +196,7 @@ fn a_wrong_delimiter_is_named() {
     }
 }
 
-/// Names in the place of a header, and a limit on rows.
+/// Names in place of a header, and a limit on rows.
 #[test]
 fn files_without_a_header_have_names_and_the_first_rows_may_do() {
     let folder = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ fn files_without_a_header_have_names_and_the_first_rows_may_do() {
     let twice = Source::open_with(&[path.display().to_string()], BTreeMap::new(), twice);
     assert_eq!(twice.unwrap_err(), Error::ColumnTwice { column: "a".into() });
     assert_eq!(column(with("", 3).unwrap()), Err(Error::NoRows));
-    // What comes long after the first rows is not looked at, in many batches or in several files.
+    // Rows far after the first ones are not parsed, in many batches or in several files.
     let long = "1,2\n".repeat(1 << 20) + "1,x\n";
     assert!(matches!(column(with(&long, 2).unwrap()), Err(Error::BadFile { .. })));
     let Column::Numeric(values) = column(with(&long, 2).unwrap().first(400_000)).unwrap() else {

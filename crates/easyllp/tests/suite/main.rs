@@ -7,7 +7,7 @@
 mod columns;
 /// Ranks, rates, curves and calibration from bags.
 mod curves;
-/// Whether bags were put together regardless of labels, and the interval of a prior.
+/// Whether bags were grouped regardless of labels, and the interval of a prior.
 mod diagnose;
 /// The whole flow on embedded data.
 #[cfg(feature = "datasets")]
@@ -27,19 +27,21 @@ mod malformed;
 mod mean_map;
 /// What every method keeps to.
 mod methods;
+/// Which module may import which: the table in ARCHITECTURE.md.
+mod modules;
 /// The paper's one pass of stochastic gradient descent, and its excess risk.
 mod one_pass;
 /// A loss, a method and a model of other crates: the examples.
 #[cfg(feature = "datasets")]
 mod own;
+/// The words of the project, and the width of its documents.
+mod prose;
 /// Golden numbers, and the Python that made them.
 mod reference;
-/// Which module may import which: the table in ARCHITECTURE.md.
-mod rooms;
 /// How far two ways to add up the same numbers may differ.
 #[path = "../../src/rounding.rs"]
 mod rounding;
-/// Random draws, and a population whose figures are known.
+/// Random draws, and a population whose metrics are known.
 mod simulation;
 /// Sparse matrices as rows.
 mod sparse;

@@ -43,7 +43,7 @@ fn three_bags() -> Partition {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A partition comes about exactly when every list has rows, each in range and new.
+    /// A partition is created exactly if every list has rows, each in range and new.
     #[test]
     fn partitions(n_rows in 0_usize..9, lists in lists()) {
         let mut seen = std::collections::HashSet::new();
@@ -54,7 +54,7 @@ proptest! {
         prop_assert_eq!(Partition::new(n_rows, &lists).is_ok(), whole);
     }
 
-    /// A sparse matrix comes about exactly when its parts fit together.
+    /// A sparse matrix is created exactly if its parts fit together.
     #[test]
     fn sparse_matrices(
         n_columns in 0_usize..5,

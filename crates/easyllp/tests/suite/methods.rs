@@ -80,8 +80,8 @@ fn derivatives_equal_finite_differences() {
     }
 }
 
-/// Loss and derivative of all rows, of a method by its name, at these scores (a line a row); a method that goes back and forth is
-/// judged by the labels that it gives next. There is none where rows are picked at random.
+/// Loss and derivative of all rows, of a method by its name, at these scores (a line per row); an alternating method is
+/// evaluated on its next labels. There is none if rows are picked at random.
 fn of_all_rows(
     method: &MethodConfig,
     rows: &Rows,
@@ -150,7 +150,7 @@ fn of_all_rows(
     }
 }
 
-/// Whether two objectives of all rows, and their derivatives, are the same at these scores but for rounding: targets and derivatives are f32,
+/// Whether two objectives of all rows, and their derivatives, are the same at these scores up to rounding: targets and derivatives are f32,
 /// and a row adds about 1, and its derivative times its score, to an objective that may be near 0.
 fn is_same(one: &(f64, Array2<f32>), other: &(f64, Array2<f32>), scores: &Array2<f32>) -> bool {
     let added = one.1.iter().zip(scores).flat_map(|(&slope, &score)| [1.0, f64::from(slope * score)]);
@@ -320,7 +320,7 @@ fn contract() {
                 fails("order matters");
             }
             let supervision = match method {
-                // Neighbours have a say whatever a bag reports; one pass has no objective of all rows; classes against the rest each are
+                // Neighbours have an effect whatever a bag reports; one pass has no objective of all rows; classes against the rest each are
                 // not the log loss of several.
                 MethodConfig::LaplacianMeanMap(_) | MethodConfig::EasyLlpSgd(_) => None,
                 MethodConfig::CountLikelihood(_) if n_classes > 2 => None,
@@ -384,7 +384,7 @@ fn brier(scores: &Array2<f32>, labels: &[u32]) -> (f64, Array2<f32>) {
     (sum, slopes)
 }
 
-/// EasyLLP by whole bags, with drawn labels and on bags dealt anew, learns as well.
+/// EasyLLP by whole bags, with drawn labels and on regrouped bags, learns as well.
 #[test]
 fn every_form_of_easyllp_learns() {
     let (rows, labels) = separable(16_000, 2, 3 * seed());

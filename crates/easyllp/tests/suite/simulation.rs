@@ -11,7 +11,7 @@ pub(crate) struct Population {
     pub(crate) log_loss: f64,
     pub(crate) brier: f64,
     pub(crate) error: f64,
-    /// E[x·y], the mean of a function that is no loss.
+    /// E[x·y], the mean of a function other than a loss.
     pub(crate) moment: f64,
 }
 

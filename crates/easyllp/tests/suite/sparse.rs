@@ -68,7 +68,7 @@ fn fit(rows: &Rows, labels: &[u32], n_classes: usize, l2: f64) -> LinearModel {
     model
 }
 
-/// L-BFGS ends where no gradient is above 1e-7, from where a weight has at most 1e-7/l2 to go, and 1e-6 as far as can be told.
+/// L-BFGS ends where no gradient is above 1e-7, from where a weight has at most 1e-7/l2 to go, and 1e-6 by the Hessian.
 #[test]
 fn train_to_the_same_model_as_dense_ones() {
     for (n_columns, n_classes) in [(20, 2), (700, 2), (20, 3), (2000, 2)] {

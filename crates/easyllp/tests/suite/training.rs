@@ -451,7 +451,7 @@ fn refuses_what_does_not_fit_together() {
     assert!(matches!(fit(&mut narrow, &mut Supervised::new(&labels, 2).unwrap()), Error::Shape { .. }));
 }
 
-/// Adam and L-BFGS, where the loss or the numbers run away: told, with weights that are still numbers.
+/// Adam and L-BFGS report a loss or weights that diverge, and leave finite weights.
 #[test]
 fn running_away_is_told_and_leaves_good_weights() {
     let loss = LossName::Squared.training().unwrap();

@@ -1,4 +1,4 @@
-//! What the demo found, for machines and for people.
+//! The demo's result, as JSON and text.
 
 use super::Source;
 use crate::figures::{ON_ASTERISKS, interval, value};
@@ -59,7 +59,7 @@ pub(super) struct ModelReport {
 
 type FigureOf = fn(&ModelReport) -> &Figure;
 
-/// A figure of the test rows.
+/// A metric on the test rows.
 #[derive(Debug, Serialize)]
 pub(super) struct Figure {
     #[serde(rename = "true")]
@@ -74,7 +74,7 @@ pub(super) struct Course {
 }
 
 impl Report {
-    /// The report for people; `positive` says what rows of class 1 are.
+    /// The report as text; `positive` names the rows of class 1.
     pub(super) fn text(&self, positive: Option<&str>) -> String {
         let mut text = format!(
             "{}, {}: {} training rows in {} bags of {}, {} test rows in {} bags\n\n",
@@ -137,13 +137,13 @@ impl Report {
 }
 
 const ON_METHODS: &str = "\
-Log loss and Brier judge probabilities, and there the naive way fails: what it
-says of a row hardly leaves the overall share of each class, even where, as on a
-balanced task, it ranks rows about as well as EasyLLP.";
+Log loss and Brier score measure probabilities. Those of the naive baseline stay
+near the overall share of each class, even on balanced tasks, where it ranks rows
+about as well as EasyLLP.";
 
 const ON_BAGS_OF_ONE: &str = "\
-In a bag of one the count is the label: all three are trained on the same.";
+In a bag of one row the count is the label: all three models are trained on the same labels.";
 
 const ON_INTERVALS: &str = "\
-\"From bags\" saw the counts of the test bags and not one row label; at least 19 in
-20 such intervals cover the truth.";
+\"From bags\" used only the counts of the test bags, no row labels. Its intervals
+have a coverage of 95 % or more.";

@@ -1,4 +1,4 @@
-//! What `train` prints: validation metrics, and which models they describe.
+//! The output of `train`: validation metrics, and the models that they describe.
 
 use crate::diagnosis::Shown;
 use crate::figures::{Figure, ON_ASTERISKS, positive_class, table};
@@ -9,7 +9,7 @@ use easyllp::{FitConfig, Fitted, train::TrainLog};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A trained model, for machines and for people.
+/// A trained model, for JSON or text.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     /// The model file.
@@ -38,13 +38,13 @@ struct ValidationReport {
     bags: usize,
     training_bags: usize,
     folds: usize,
-    /// How many models were compared.
+    /// The number of candidates compared.
     candidates: usize,
     /// Whether metrics are shown.
     shown: Shown,
-    /// None if they are withheld, or if there are too few validation bags.
+    /// None if they are withheld or there are too few validation bags.
     metrics: Option<Vec<Figure>>,
-    /// What was chosen.
+    /// The chosen penalty or number of epochs.
     #[serde(skip)]
     chosen: &'static str,
 }
@@ -61,7 +61,7 @@ impl StageReport {
     }
 }
 
-/// A stage for people.
+/// A stage, as text.
 pub(super) fn words(stage: &StageLog) -> String {
     let optimizer = match &stage.optimizer {
         StageOptimizer::Lbfgs(lbfgs) => format!("L-BFGS, l2 {:.3e}", lbfgs.l2),
@@ -107,7 +107,7 @@ impl Report {
         })
     }
 
-    /// The metrics for people, if there are any.
+    /// The metrics, as text, if there are any.
     pub(super) fn text(&self) -> String {
         let Some(validation) = &self.validation else { return String::new() };
         let ValidationReport { shown, metrics, candidates, folds, chosen, .. } = validation;

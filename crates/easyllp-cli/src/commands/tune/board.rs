@@ -1,4 +1,4 @@
-//! The leaderboard: trials from the best Brier score to the worst.
+//! The leaderboard: trials sorted by Brier score.
 
 use super::trial::{Scored, Trial};
 use crate::figures::{ON_ASTERISKS, interval, value};
@@ -20,9 +20,9 @@ struct Entry {
     #[serde(rename = "config", serialize_with = "settings")]
     trial: Trial,
     brier: Estimate,
-    /// The Brier score less that of the best trial.
+    /// The Brier score minus that of the best trial.
     difference: Estimate,
-    /// Whether it is as good as the best, as far as these bags can tell.
+    /// Whether it is as good as the best, within the confidence interval.
     ties_with_best: bool,
 }
 
@@ -61,11 +61,11 @@ impl Board {
         &self.trials[0].trial
     }
 
-    /// The board for people, and what it was estimated from.
+    /// The leaderboard as text, with the number of bags.
     pub(super) fn text(&self, n_bags: usize) -> String {
         let is_outside = self.trials.iter().any(|entry| entry.brier.outside_range);
         format!(
-            "{}\n{}From {} bags, each scored by models of other bags. Trials marked = cannot be told apart from the best.\n",
+            "{}\n{}From {} bags, each scored by models of other bags. Trials marked = do not differ significantly from the best.\n",
             self.table(),
             if is_outside { format!("{ON_ASTERISKS}\n") } else { String::new() },
             thousands(n_bags)

@@ -1,4 +1,4 @@
-//! Trials: combinations of settings, each cross-validated over folds of the bags.
+//! Trials: combinations of settings, each cross-validated over bags.
 
 use super::nothing_to_compare;
 use crate::config::ConfigFile;
@@ -18,7 +18,7 @@ use easyllp::{
 use ndarray::Array2;
 use std::num::NonZeroUsize;
 
-/// Lists of settings to try; what is empty is left to the file and to the defaults.
+/// Lists of settings to try; empty lists are filled from the file or the defaults.
 pub(super) struct Lists<'l> {
     pub(super) methods: &'l [MethodSetting],
     pub(super) models: &'l [ModelSpec],
@@ -28,7 +28,7 @@ pub(super) struct Lists<'l> {
     pub(super) epochs: &'l [NonZeroUsize],
 }
 
-/// The same lists, completed, and what all trials have in common.
+/// The completed lists, and the settings that all trials share.
 pub(super) struct Grid {
     base: FitConfig,
     order: CountOrder,
@@ -43,12 +43,12 @@ pub(super) struct Grid {
 /// One combination of settings.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trial {
-    /// The method as it was given.
+    /// The method as given.
     pub(super) method: MethodSetting,
     pub(super) config: FitConfig,
 }
 
-/// The given values, or else one of a file, or else the defaults.
+/// The given values, or those of a file, or the defaults.
 fn values<T: Copy>(given: &[T], of_file: Option<T>, defaults: &[T]) -> Vec<T> {
     match (given, of_file) {
         ([], Some(value)) => vec![value],
@@ -83,7 +83,7 @@ impl Grid {
         })
     }
 
-    /// All combinations, or so many of them that are drawn.
+    /// All combinations, or a random sample of them.
     pub(super) fn trials(&self, bags: &Bags, wanted: Option<NonZeroUsize>) -> Result<Vec<Trial>> {
         let mut trials = Vec::new();
         for method in &self.methods {
@@ -156,7 +156,7 @@ impl Grid {
 }
 
 impl Trial {
-    /// What tells it from other trials, for people.
+    /// What distinguishes it from other trials, as text.
     pub(super) fn words(&self) -> String {
         let FitConfig { method, model, loss, optimizer, .. } = &self.config;
         let mut words = format!("{method}, {model}, {}", loss.map_or("", LossName::as_str));
@@ -173,7 +173,7 @@ impl Trial {
         words
     }
 
-    /// All settings, by which the journal knows it.
+    /// All settings, as the key of the journal.
     pub(super) fn key(&self) -> Result<String> {
         Ok(serde_json::to_string(&self.config)?)
     }
@@ -194,7 +194,7 @@ impl Trial {
         })
     }
 
-    /// Scores of all rows, each by a model of the folds that its bag is not in.
+    /// Out-of-fold scores of all rows.
     pub(super) fn cross_scores(
         &self,
         form: RowsForm,
@@ -222,7 +222,7 @@ impl Trial {
     }
 }
 
-/// A trial with the scores that each fold got from a model of the others.
+/// A trial with its out-of-fold scores.
 pub(super) struct Scored {
     pub(super) trial: Trial,
     scores: Array2<f32>,
@@ -244,7 +244,7 @@ pub(super) fn bytes_of(scores: &Array2<f32>) -> Vec<u8> {
     scores.iter().flat_map(|score| score.to_le_bytes()).collect()
 }
 
-/// Scores that a record holds, if it is as long as so many rows make it.
+/// The scores in a record, if their number is right.
 pub(super) fn scores_of(bytes: &[u8], n_rows: usize) -> Option<Array2<f32>> {
     let (numbers, rest) = bytes.as_chunks::<4>();
     if n_rows == 0 || !rest.is_empty() || numbers.len() % n_rows != 0 {
@@ -254,7 +254,7 @@ pub(super) fn scores_of(bytes: &[u8], n_rows: usize) -> Option<Array2<f32>> {
     Array2::from_shape_vec((n_rows, numbers.len() / n_rows), scores).ok()
 }
 
-/// A number that differs if a feature does.
+/// A fingerprint of the features.
 pub(super) fn fingerprint(rows: &Rows) -> u64 {
     let all = rows.as_dense().expect("rows of files are dense").all();
     let bits = all.dense.iter().map(|value| value.to_bits()).chain(all.categories.iter().copied());

@@ -362,7 +362,7 @@ fn a_copy_takes_the_place_of_a_download() {
         );
         case.assert_left(if copy.is_some() { &[] } else { left }, reason);
     }
-    // The folder itself is no copy of what should be in it.
+    // The folder itself is not a copy of the file.
     let case = Case::new(BODY, &[("file.gz", b"wrong")]);
     assert!(matches!(case.copy(&case.path("")), Err(DownloadError::BadCopy { .. })));
     case.assert_left(&[("file.gz", b"wrong")], "what was there");

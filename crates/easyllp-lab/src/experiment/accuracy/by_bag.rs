@@ -1,9 +1,9 @@
-//! Linear models of all tasks of a replica, by a method that judges whole bags: their bags are the same, so that they are columns of one
-//! matrix, too.
+//! Linear models of all tasks of a replica, for methods with a loss of whole bags: their bags are
+//! the same, so they are columns of one matrix, too.
 
-use super::{Course, MethodName, Setting, told};
+use super::{EpochLog, MethodName, Setting, told};
 use crate::error::Result;
-use crate::experiment::ran_away::as_far_as_it_went;
+use crate::experiment::diverged::until_divergence;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::method::SideBySide;
@@ -23,14 +23,14 @@ pub(super) struct ByBag<'d> {
     replica: u32,
 }
 
-/// Whether a method's models can be columns: linear ones over numbers, that whole bags judge. Two tasks cannot: a linear model of two
-/// classes has one score.
+/// Whether a method's models can be columns: linear ones on numeric features, with a loss of whole
+/// bags. With two tasks they cannot: a linear model of two classes has one score.
 pub(super) fn suits(setting: &Setting, method: MethodName) -> bool {
     setting.accuracy.is_linear_over_numbers() && setting.tasks.len() > 2 && method.judges_bags()
 }
 
 impl<'d> ByBag<'d> {
-    /// The trainings that it takes for a method.
+    /// The training runs for a method.
     pub(super) fn all(setting: &Arc<Setting<'d>>, method: MethodName, replica: u32) -> Vec<Cell<'d>> {
         let of_size = |&size| Self { setting: Arc::clone(setting), method, size, replica }.cell();
         setting.accuracy.sizes_for(method).iter().map(of_size).collect()
@@ -59,29 +59,29 @@ impl<'d> ByBag<'d> {
         let loss = LossName::Logistic.training()?;
         let objectives: Vec<_> = dealt.iter().filter_map(|(bags, _)| method.objective(bags)).collect();
         let rows_held_out = dealt[0].1.as_ref().map(|held_out| data.train.select(&held_out.rows));
-        let mut courses = vec![Course::default(); tasks.len()];
-        let mut figure = |model: &LinearModel| {
+        let mut epoch_logs = vec![EpochLog::default(); tasks.len()];
+        let mut metric = |model: &LinearModel| {
             let of_test = model.scores(&data.test)?;
             let of_bags = rows_held_out.as_ref().map(|rows| model.scores(rows)).transpose()?;
-            for (place, ((task, (_, held_out)), course)) in
-                tasks.iter().zip(&dealt).zip(&mut courses).enumerate()
+            for (place, ((task, (_, held_out)), log)) in
+                tasks.iter().zip(&dealt).zip(&mut epoch_logs).enumerate()
             {
                 let column = s![.., place..=place];
                 let judged = held_out.as_ref().zip(of_bags.as_ref());
                 let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(column)));
-                course.see(task, of_test.slice(column), judged, loss.link())?;
+                log.see(task, of_test.slice(column), judged, loss.link())?;
             }
             // Every round counts; none is gone back to.
             Ok(0.0)
         };
-        let judge = EarlyStopping { metric: &mut figure, patience: setting.accuracy.epochs, smoothing: 1 };
+        let judge = EarlyStopping { metric: &mut metric, patience: setting.accuracy.epochs, smoothing: 1 };
         let mut is_over = false;
         let mut watch = told(tell, tasks.len(), &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {size} rows", method.as_str()));
         let mut model = self.start()?;
         let mut objective = SideBySide::new(objectives)?;
         let trainer = setting.trainer(setting.accuracy.epochs, seed);
-        as_far_as_it_went(trainer.fit_watched(
+        until_divergence(trainer.fit_watched(
             &mut model,
             &data.train,
             Aim::Bags(&mut objective),
@@ -91,12 +91,12 @@ impl<'d> ByBag<'d> {
         drop(watch);
         let points = tasks
             .iter()
-            .zip(&courses)
-            .flat_map(|(task, course)| course.points(&task.name, *method, *size, *replica));
+            .zip(&epoch_logs)
+            .flat_map(|(task, log)| log.points(&task.name, *method, *size, *replica));
         Ok((!is_over).then(|| points.collect()))
     }
 
-    /// The models before training, each as it would be alone.
+    /// The initial models, each as if it was trained alone.
     fn start(&self) -> Result<LinearModel> {
         let Self { setting, method, replica, .. } = self;
         let mut model = LinearModel::for_rows(&setting.data.train, setting.tasks.len())?;

@@ -1,6 +1,6 @@
 //! Linear models of many tasks, replicas and methods as columns of one matrix, in one pass over the rows.
 
-use super::{Accuracy, Course, HeldOut, MethodName, Setting, Task};
+use super::{Accuracy, EpochLog, HeldOut, MethodName, Setting, Task};
 use crate::error::Result;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
@@ -15,16 +15,17 @@ use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Models in a pass, at most.
+/// The maximum number of models in a pass.
 const COLUMNS: usize = 256;
 
-/// Whether a method's models can be columns of a matrix: linear ones over numbers, told a target for each row.
+/// Whether a method's models can be columns of a matrix: linear ones on numeric features, with a
+/// target per row.
 pub(super) fn suits(accuracy: &Accuracy, method: MethodName) -> bool {
     let by_rows = [MethodName::SUPERVISED, MethodName::EASYLLP, MethodName::NAIVE, MethodName::MEAN_MAP];
     accuracy.is_linear_over_numbers() && !accuracy.rebag && by_rows.contains(&method)
 }
 
-/// Some replicas of all tasks, by some methods, in bags of one size.
+/// Some replicas of all tasks, with some methods, in bags of one size.
 pub(super) struct Pass<'d> {
     setting: Arc<Setting<'d>>,
     methods: Vec<MethodName>,
@@ -41,7 +42,7 @@ struct Column<'a> {
 }
 
 impl<'d> Pass<'d> {
-    /// The passes that it takes for these methods.
+    /// The passes for these methods.
     pub(super) fn all(setting: &Arc<Setting<'d>>, methods: &[MethodName]) -> Vec<Cell<'d>> {
         let (supervised, by_bags): (Vec<MethodName>, Vec<MethodName>) =
             methods.iter().partition(|&&method| method == MethodName::SUPERVISED);
@@ -106,11 +107,11 @@ impl<'d> Pass<'d> {
                 models.push(model);
             }
         }
-        let mut courses = vec![Course::default(); columns.len()];
+        let mut epoch_logs = vec![EpochLog::default(); columns.len()];
         let (mut failed, mut is_over) = (None, false);
         let loss = LossName::Logistic.training()?;
         let mut judge = |_: usize, models: &LinearColumns| {
-            let judged = self.judge(models, &columns, &mut courses, loss.link());
+            let judged = self.judge(models, &columns, &mut epoch_logs, loss.link());
             failed = judged.err();
             is_over = tell((data.train.n_rows() * columns.len()) as u64).is_break();
             if is_over || failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(None) }
@@ -120,40 +121,41 @@ impl<'d> Pass<'d> {
         let trainer = setting.trainer(setting.accuracy.epochs, seed);
         trainer.fit_columns(&mut models, &data.train, &mut rules, loss, &mut judge)?;
         failed.map_or(Ok(()), Err)?;
-        let points = columns.iter().zip(&courses).flat_map(|(column, course)| {
-            course.points(&column.task.name, column.method, *size, column.replica)
-        });
+        let points = columns
+            .iter()
+            .zip(&epoch_logs)
+            .flat_map(|(column, log)| log.points(&column.task.name, column.method, *size, column.replica));
         Ok((!is_over).then(|| points.collect()))
     }
 
-    /// Adds a round to the course of each model that has not run away.
+    /// Adds an epoch to the log of each model that has not diverged.
     fn judge(
         &self,
         models: &LinearColumns,
         columns: &[Column],
-        courses: &mut [Course],
+        epoch_logs: &mut [EpochLog],
         link: Link,
     ) -> Result<()> {
         let data = self.setting.data;
         let of_test = models.scores(&data.test)?;
         // A replica's models stand side by side, and the same rows are held out of them.
         let width = columns.len() / self.replicas.len();
-        let replicas = columns.chunks(width).zip(courses.chunks_mut(width));
-        for ((columns, courses), first) in replicas.zip((0..).step_by(width)) {
+        let replicas = columns.chunks(width).zip(epoch_logs.chunks_mut(width));
+        for ((columns, epoch_logs), first) in replicas.zip((0..).step_by(width)) {
             let rows = columns[0].held_out.map(|held_out| &held_out.rows);
             let of_bags =
                 rows.map(|rows| models.scores_of(&data.train, rows, first..first + width)).transpose()?;
-            let judge = |(place, (column, course)): (usize, (&Column, &mut Course))| -> Result<()> {
+            let judge = |(place, (column, log)): (usize, (&Column, &mut EpochLog))| -> Result<()> {
                 let judged = column.held_out.zip(of_bags.as_ref());
                 let judged = judged.map(|(held_out, scores)| (held_out, scores.slice(s![.., place..=place])));
                 let place = first + place;
                 if models.has_ended(place) {
                     return Ok(());
                 }
-                course.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
+                log.see(column.task, of_test.slice(s![.., place..=place]), judged, link)?;
                 Ok(())
             };
-            columns.par_iter().zip(courses).enumerate().try_for_each(judge)?;
+            columns.par_iter().zip(epoch_logs).enumerate().try_for_each(judge)?;
         }
         Ok(())
     }

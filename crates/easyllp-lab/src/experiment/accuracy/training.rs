@@ -1,8 +1,8 @@
-//! One model at a time, by any method.
+//! Train one model at a time, with any method.
 
-use super::{Course, MethodName, Setting, told};
+use super::{EpochLog, MethodName, Setting, told};
 use crate::error::Result;
-use crate::experiment::ran_away::as_far_as_it_went;
+use crate::experiment::diverged::until_divergence;
 use crate::point::Point;
 use crate::runner::{Cell, Tell};
 use easyllp::fit::FitEvent;
@@ -16,10 +16,10 @@ use ndarray::Axis;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A training.
+/// A training run.
 pub(super) struct Training<'d> {
     pub(super) setting: Arc<Setting<'d>>,
-    /// The place of its task.
+    /// The index of its task.
     pub(super) task: usize,
     pub(super) method: MethodName,
     pub(super) size: usize,
@@ -49,20 +49,20 @@ impl<'d> Training<'d> {
         let rebag = (accuracy.rebag && *method == MethodName::EASYLLP).then_some(*size);
         let (mut bags, held_out) = setting.deal(&setting.partition(*replica, *size)?, task, *replica)?;
         if rebag.is_some() {
-            // Rows that are dealt anew in every round come as bags of one; those held out stay in their bags.
+            // Rows that are regrouped in every round come as bags of one; those held out stay in their bags.
             bags = row_by_row(&bags, &task.train)?;
         }
         let apart = held_out.map(|held_out| (data.train.select(&held_out.rows), held_out));
         let loss = LossName::Logistic.training()?;
-        let mut course = Course::default();
-        let mut figure = |model: &(dyn Scorer + 'static)| {
+        let mut log = EpochLog::default();
+        let mut metric = |model: &(dyn Scorer + 'static)| {
             let of_bags = apart.as_ref().map(|(rows, _)| model.scores(rows)).transpose()?;
             let judged = apart.as_ref().zip(of_bags.as_ref());
             let judged = judged.map(|((_, held_out), scores)| (held_out, scores.view()));
-            let figure = course.see(task, model.scores(&data.test)?.view(), judged, loss.link())?;
-            Ok(figure.unwrap_or(0.0))
+            let metric = log.see(task, model.scores(&data.test)?.view(), judged, loss.link())?;
+            Ok(metric.unwrap_or(0.0))
         };
-        let judge = EarlyStopping { metric: &mut figure, patience: accuracy.epochs, smoothing: 1 };
+        let judge = EarlyStopping { metric: &mut metric, patience: accuracy.epochs, smoothing: 1 };
         let mut is_over = false;
         let mut progress = told(tell, 1, &mut is_over);
         let seed = setting.seed_of(&format!("replica {replica}, {}, {}", task.name, method.as_str()));
@@ -84,10 +84,10 @@ impl<'d> Training<'d> {
             FitEvent::Started { .. } => ControlFlow::Continue(()),
         };
         session.set_watch(&mut watch);
-        as_far_as_it_went(session.run(&method.with(&parameters)?))?;
+        until_divergence(session.run(&method.with(&parameters)?))?;
         drop(session);
         drop(progress);
-        Ok((!is_over).then(|| course.points(&task.name, *method, *size, *replica)))
+        Ok((!is_over).then(|| log.points(&task.name, *method, *size, *replica)))
     }
 }
 

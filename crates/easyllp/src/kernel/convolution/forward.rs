@@ -1,6 +1,6 @@
 //! From an image to the next.
 
-#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+#![expect(clippy::inline_always, reason = "code that is not inlined is not compiled for these vectors")]
 
 use super::{Convolution, PackedWeights};
 use crate::kernel::plane::Plane;
@@ -62,7 +62,7 @@ impl<S: Simd> Tiled<S> for Forward<'_> {
             for value in &mut values {
                 let sum = simd.add_f32s(*value, bias);
                 // Not the larger of the two, which would turn what is not a number into the floor and hide a training
-                // that ran away.
+                // that diverged.
                 *value = simd.select_f32s(simd.less_than_f32s(sum, floor), floor, sum);
             }
             let part = Part::first(simd, n_out - start);

@@ -1,6 +1,6 @@
 //! From the derivatives in the output to those in the input.
 
-#![expect(clippy::inline_always, reason = "what is not inlined is not compiled for the vectors at hand")]
+#![expect(clippy::inline_always, reason = "code that is not inlined is not compiled for these vectors")]
 
 use super::{Convolution, PackedWeights};
 use crate::kernel::plane::Plane;

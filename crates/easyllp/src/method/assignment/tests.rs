@@ -204,7 +204,7 @@ fn soft_labels_sum_to_one_by_row_and_to_counts_by_class() {
     assert!(soft(&Array2::zeros((3, 1)), &[-1.0, 4.0], 1.0).iter().all(|&label| label >= 1.0));
 }
 
-/// log P − s/ε is the same for all rows but for what is added to a row's scores: each pair of rows and of classes has odds that
+/// log P − s/ε is the same for all rows up to a constant per row: each pair of rows and of classes has odds that
 /// are those of its scores.
 #[test]
 fn soft_labels_have_the_odds_of_scores() {

@@ -1,4 +1,4 @@
-//! How a convolutional network is written down: one word a layer.
+//! The text form of a convolutional network: one word per layer.
 
 use crate::error::{Error, Result};
 use crate::kernel::Activation;
@@ -7,9 +7,9 @@ use crate::model::dense::HiddenLayer;
 use std::fmt;
 use std::str::FromStr;
 
-/// The layers of a convolutional network, from the image on. The last, from what is left to the scores, is implied.
+/// The layers of a convolutional network, from the image on. The output layer is implied.
 ///
-/// Written as words with spaces between them:
+/// The text form is words with spaces between them:
 ///
 /// | word | layer |
 /// |---|---|
@@ -23,7 +23,8 @@ use std::str::FromStr;
 /// | `dropout0.5` | leaves out half of the numbers while learning |
 /// | `fc120` | a fully connected layer of 120 outputs |
 ///
-/// `mnist` and `cifar` are names of two networks: see [`MNIST`](Self::MNIST) and [`CIFAR`](Self::CIFAR).
+/// `mnist` and `cifar` name two built-in networks: see [`MNIST`](Self::MNIST) and
+/// [`CIFAR`](Self::CIFAR).
 ///
 /// ```
 /// use easyllp::model::Architecture;
@@ -52,7 +53,7 @@ pub enum Layer {
         kernel: usize,
         /// Output channels.
         channels: usize,
-        /// Whether windows may reach beyond the image.
+        /// Whether windows may extend beyond the image.
         padding: Padding,
         /// Pixels from a window to the next.
         stride: usize,
@@ -81,28 +82,28 @@ pub struct Windows {
 /// Where the windows of a convolution may lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Padding {
-    /// Inside the image.
+    /// Windows are inside the image.
     #[default]
     Valid,
-    /// Around every pixel (every `stride`-th), with zeros beyond the image: (kernel − 1)/2 above and to the left, kernel/2
-    /// below and to the right, both rounded down.
+    /// A window around every pixel (every `stride`-th), with zero padding: (kernel − 1)/2 above and
+    /// to the left, kernel/2 below and to the right, both rounded down.
     Same,
 }
 
 impl Architecture {
-    /// The network named `mnist`: the paper's for small grey images, LeNet with fewer channels.
+    /// The network named `mnist`, for small grey images: the paper's LeNet with fewer channels.
     pub const MNIST: &str = "conv5x8 relu pool2 conv5x16 relu pool2 fc120 relu fc84 relu";
 
-    /// The network named `cifar`: three convolutions of 3 × 3, for small colour images.
+    /// The network named `cifar`, for small colour images: three convolutions of 3 × 3.
     pub const CIFAR: &str = "conv3x32:same relu conv3x32:same relu pool2 conv3x64:same relu pool2 fc128 relu";
 
-    /// More layers than any network has: each must be stored and trained.
+    /// The maximum number of layers.
     const MOST_LAYERS: usize = 1000;
 
-    /// These layers, if they can stand in this order.
+    /// Creates an architecture if the layers can follow each other in this order.
     ///
-    /// Fully connected layers come last, each with an activation behind it; an activation stands directly behind a convolution
-    /// or a fully connected layer.
+    /// Fully connected layers come last, each followed by an activation. An activation directly
+    /// follows a convolution or a fully connected layer.
     pub fn new(layers: Vec<Layer>) -> Result<Self> {
         if layers.is_empty() || layers.len() > Self::MOST_LAYERS {
             return Err(Error::Setting {
@@ -126,7 +127,7 @@ impl Architecture {
         &self.0
     }
 
-    /// How many layers stand before the first fully connected one.
+    /// The number of layers before the first fully connected one.
     pub(super) fn n_before_head(&self) -> usize {
         self.0.iter().position(|layer| matches!(layer, Layer::Full(_))).unwrap_or(self.0.len())
     }
@@ -152,7 +153,7 @@ impl Architecture {
         Ok(head)
     }
 
-    /// Refuses fully connected layers that are too large over so many features.
+    /// Checks the size of the fully connected layers for this number of features.
     pub(super) fn check_head(&self, n_features: usize) -> Result<()> {
         let mut n_inputs = n_features;
         for (place, layer) in self.0.iter().enumerate() {
@@ -170,7 +171,7 @@ impl Architecture {
     }
 }
 
-/// Why a layer cannot stand behind these.
+/// Why a layer cannot follow these.
 fn follows(before: &[Layer], layer: Layer) -> std::result::Result<(), &'static str> {
     let full = before.iter().any(|before| matches!(before, Layer::Full(_)));
     match (layer, before.last()) {
@@ -187,7 +188,7 @@ fn follows(before: &[Layer], layer: Layer) -> std::result::Result<(), &'static s
 }
 
 impl Layer {
-    /// Why the layer's own numbers make no layer.
+    /// Why the layer's numbers are invalid.
     fn check(&self) -> std::result::Result<(), &'static str> {
         match *self {
             Self::Convolution { kernel, channels, stride, .. } if kernel.min(channels).min(stride) == 0 => {
@@ -204,7 +205,7 @@ impl Layer {
         }
     }
 
-    /// The layer that a word stands for.
+    /// Parses one layer.
     fn parse(word: &str) -> Option<Self> {
         if let Ok(activation) = word.parse() {
             return Some(Self::Activation(activation));
@@ -249,7 +250,7 @@ impl Layer {
     }
 }
 
-/// A number as it stands in a word: digits only, no sign.
+/// A number in a word: digits only, no sign.
 fn number(text: &str) -> Option<usize> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

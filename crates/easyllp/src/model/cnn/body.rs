@@ -1,5 +1,5 @@
-//! The part of a network that works on images, one image after another: what a layer writes is still near when the next
-//! one reads it.
+//! The convolutional part of a network, computed image by image, so that the output of a layer is
+//! still in the cache when the next layer reads it.
 
 use super::plan::{ConvolutionStage, Plan, Stage};
 use crate::kernel::{
@@ -11,13 +11,13 @@ use crate::rows::RowBatch;
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 use pulp::Arch;
 
-/// Dropout of the body draws other numbers than that of the fully connected layers, which count from 0.
+/// Offset of the body's dropout draws: the fully connected layers count from 0.
 const FIRST_DROPOUT: usize = 1 << 20;
 
 /// What the body keeps from `forward` to `backward`, and its scratch. Planes are those of the plan.
 #[derive(Debug, Default)]
 pub(super) struct BodyTape {
-    /// The plan that it was made for. Nobody writes to borders of its planes, so that they keep the zeros of their making.
+    /// The plan of these buffers. The borders of its planes are never written and keep their zeros.
     plan: Plan,
     /// Of each convolution.
     weights: Vec<PackedWeights>,
@@ -30,12 +30,13 @@ pub(super) struct BodyTape {
     derivatives: Vec<Buffer>,
     /// A line of zeros, for activations that would add a bias.
     no_bias: Vec<f32>,
-    /// An image whose numbers did not lie side by side.
+    /// A copy of an image whose values are not contiguous.
     image: Vec<f32>,
-    /// What goes on to the fully connected layers: images × features, pixel by pixel with the channels side by side.
+    /// The input of the fully connected layers: images × features, pixel by pixel with contiguous
+    /// channels.
     features: Buffer,
     dfeatures: Buffer,
-    /// Of the pass to learn that `backward` is to follow.
+    /// The draw of the training pass that `backward` will follow.
     draw: u64,
 }
 
@@ -90,7 +91,7 @@ fn of(values: &[f32], plane: &Plane, image: usize) -> std::ops::Range<usize> {
 }
 
 impl Plan {
-    /// Makes the features of a batch, on the tape.
+    /// Computes the features of a batch, on the tape.
     pub(super) fn forward(&self, parameters: &Parameters, rows: &RowBatch, pass: Pass, tape: &mut BodyTape) {
         let arch = arch();
         tape.prepare(self, rows.n_rows(), pass != Pass::Score);
@@ -157,13 +158,13 @@ impl Plan {
         }
     }
 
-    /// The dropout of a stage on one image: the same when it goes back.
+    /// The dropout of a stage on one image; the same in the backward pass.
     fn dropout(&self, share: f32, draw: u64, stage: usize, image: usize) -> Dropout {
         Dropout::new(share, draw, FIRST_DROPOUT + image * self.stages.len() + stage)
     }
 
-    /// Writes the gradient of the convolutions' blocks, from what `forward` and the derivatives in the features left on
-    /// the tape.
+    /// Writes the gradient of the convolutions' blocks, from the tape of `forward` and the
+    /// derivatives in the features.
     pub(super) fn backward(&self, n_images: usize, tape: &mut BodyTape, gradient: &mut Gradient) {
         let arch = arch();
         for (form, sums) in self.convolutions().zip(&mut tape.sums) {
@@ -189,7 +190,8 @@ impl Plan {
         }
     }
 
-    /// From the derivatives in a stage's output to those in its input, if anybody `asks` for them.
+    /// From the derivatives in a stage's output to those in its input, if `asks` says that they are
+    /// needed.
     fn stage_backward(&self, arch: Arch, stage: usize, image: usize, asks: bool, tape: &mut BodyTape) {
         let (from, to) = (&self.planes[stage], &self.planes[stage + 1]);
         let input = &tape.values[stage][of(&tape.values[stage], from, image)];

@@ -1,4 +1,5 @@
-//! An architecture on images of one shape: what each layer reads and writes, or why it does not fit.
+//! Plan an architecture for images of one shape: what each layer reads and writes, or why it does
+//! not fit.
 
 use super::architecture::{Architecture, Layer, Padding, Windows};
 use super::shape::ImageShape;
@@ -6,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::kernel::{Activation, Convolution, Plane, Pool, Summary};
 use crate::model::MOST_WEIGHTS;
 
-/// The part of a network that works on images, up to the first fully connected layer.
+/// The convolutional part of a network, up to the first fully connected layer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Plan {
-    /// The image and what the stages make of it: stage `i` reads plane `i` and writes plane `i + 1`.
+    /// The image and the outputs of the stages: stage `i` reads plane `i` and writes plane `i + 1`.
     pub(super) planes: Vec<Plane>,
     pub(super) stages: Vec<Stage>,
 }
@@ -21,7 +22,7 @@ pub(super) enum Stage {
     Convolution(ConvolutionStage),
     /// `behind_relu` if its input was made by ReLU: the two go back in one.
     Pool { form: Pool, behind_relu: bool },
-    /// Leaves out this share while learning.
+    /// Drops this share in training.
     Dropout(f32),
 }
 

@@ -1,11 +1,11 @@
-//! The shape of the images that rows hold.
+//! The shape of images in rows.
 
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// The shape of an image: a row's dense features are its numbers, channel by channel, each line by line, as files of
-/// images usually have them.
+/// The shape of an image. A row's dense features are its values, channel by channel and line by
+/// line, as in common image files.
 ///
 /// ```
 /// use easyllp::model::ImageShape;
@@ -19,24 +19,24 @@ use std::str::FromStr;
 pub struct ImageShape {
     /// One for grey, three for colour.
     pub channels: usize,
-    /// Lines of pixels.
+    /// The number of lines.
     pub height: usize,
-    /// Pixels in a line.
+    /// The number of pixels per line.
     pub width: usize,
 }
 
 impl ImageShape {
-    /// The most numbers that an image, or what a layer makes of it, may have: more is a mistake, and no allocation
-    /// should be tried for it.
+    /// The maximum number of values of an image or of a layer's output, so that a mistake does not
+    /// lead to a huge allocation.
     pub(super) const MOST_VALUES: usize = 1 << 24;
 
-    /// How many numbers an image has; none if that is no number to be allocated.
+    /// The number of values of an image; none on overflow.
     pub(crate) fn n_values(&self) -> Option<usize> {
         let n_values = self.channels.checked_mul(self.height)?.checked_mul(self.width)?;
         (1..=Self::MOST_VALUES).contains(&n_values).then_some(n_values)
     }
 
-    /// Refuses an image without a pixel, or a giant one.
+    /// Checks that the image is neither empty nor too large.
     pub(super) fn check(&self) -> Result<usize> {
         self.n_values().ok_or_else(|| Error::Setting {
             name: "shape of images",

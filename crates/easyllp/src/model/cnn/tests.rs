@@ -78,7 +78,7 @@ fn the_gradient_equals_finite_differences_for_each_kind_of_layer() {
     }
 }
 
-/// The built-in networks but for their kinks, of which a difference would cross some in so many pixels.
+/// The built-in networks without their kinks, some of which a difference would cross among this many pixels.
 #[test]
 fn the_gradient_equals_finite_differences_in_networks_of_full_size() {
     for (layers, image) in [(Architecture::MNIST, "1x28x28"), (Architecture::CIFAR, "3x12x12")] {

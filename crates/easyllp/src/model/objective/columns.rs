@@ -1,11 +1,12 @@
-//! Features of which a row has few: categories, or the columns of a sparse matrix. Each that occurs has a place.
+//! Sparse features: categories, or the columns of a sparse matrix. Each one that occurs gets an
+//! index.
 
 use super::fields::FieldColumns;
 use super::matrix::MatrixColumns;
 use super::sums::{Lines, Place};
 use crate::rows::Rows;
 
-/// The number of a place that has none.
+/// The index of a column that does not occur.
 pub(crate) const NOT_NUMBERED: u32 = u32::MAX;
 
 /// The columns of the rows that are trained on.
@@ -48,7 +49,7 @@ impl<'o> Columns<'o> {
         }
     }
 
-    /// Makes an evaluation with these weights possible, a line a place.
+    /// Makes an evaluation with these weights possible, a line per place.
     pub(crate) fn set_weights(&mut self, table: &[f64], n_scores: usize) {
         if let Self::Matrix(columns) = self {
             columns.set_weights(table, n_scores);

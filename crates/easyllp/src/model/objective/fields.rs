@@ -1,9 +1,9 @@
-//! The categories of the rows that are trained on, field by field: only those that occur, and column by column.
+//! The categories of the training rows, field by field: only those that occur, stored by column.
 //!
-//! A category that no row shows has no gradient, and with a penalty its best weight is 0: it is not part of the
-//! optimisation. The others have places one after the other, in the order of their ids. A field's weights are then met
-//! all at once, in a table that fits into the cache, and its gradient belongs to one thread, which adds its rows in
-//! order: nothing depends on the number of threads.
+//! A category without rows has no gradient, and with a penalty its best weight is 0: it is left out
+//! of the optimisation. The others are numbered in the order of their ids. The weights of a field
+//! are read together, in a table that fits into the cache. Its gradient belongs to one thread,
+//! which adds rows in order: nothing depends on the number of threads.
 
 use ndarray::ArrayView2;
 use rayon::prelude::*;
@@ -87,7 +87,7 @@ impl FieldColumns {
         })
     }
 
-    /// Adds to the scores of consecutive rows the weights of their categories; both have a line a row or a place.
+    /// Adds to the scores of consecutive rows the weights of their categories; both have a line per row or a place.
     pub(crate) fn add_scores(&self, first: usize, table: &[f64], n_scores: usize, scores: &mut [f64]) {
         let range = first..first + scores.len() / n_scores;
         let mut rest = table;

@@ -1,7 +1,7 @@
-//! The columns of a sparse matrix that the rows at hand have a number in, and a transpose of it for gradients.
+//! The columns of a sparse matrix that occur in the rows, and a transpose for gradients.
 //!
-//! Scores are read from the matrix as it is, by rows. The gradient of a column is a sum over the rows that it is in, always in the
-//! same order, so that threads share columns and change no byte.
+//! Scores read the matrix by rows. The gradient of a column is a sum over its rows, always in the
+//! same order, so threads can share columns without changing a byte.
 
 use crate::rows::Csr;
 use rayon::prelude::*;
@@ -62,7 +62,7 @@ impl<'m> MatrixColumns<'m> {
         })
     }
 
-    /// Takes the weights of an evaluation: one line a place.
+    /// Takes the weights of an evaluation: one line per place.
     pub(crate) fn set_weights(&mut self, table: &[f64], n_scores: usize) {
         for (&column, of_place) in self.columns.iter().zip(table.chunks_exact(n_scores)) {
             self.weights[column as usize * n_scores..][..n_scores].copy_from_slice(of_place);
@@ -113,7 +113,7 @@ impl<'m> MatrixColumns<'m> {
         });
     }
 
-    /// Calls `each` with the numbers of a member's columns, given that of each column, and what is there; those that have none are
+    /// Calls `each` with the numbers of a member's columns, given that of each column, and their values; those that have none are
     /// passed over.
     pub(crate) fn numbered(&self, number_of: &[u32], member: usize, mut each: impl FnMut(usize, f32)) {
         let (columns, values) = self.matrix.row(self.members[member] as usize);

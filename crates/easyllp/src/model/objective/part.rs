@@ -1,4 +1,4 @@
-//! Parts of the rows that a linear model is trained on.
+//! Parts of the training rows of a linear model.
 
 use super::{FeatureSums, GramSample, GramSums, LinearSums, Objective};
 use crate::error::{Result, check_length};
@@ -6,15 +6,15 @@ use crate::loss::TrainingLoss;
 use crate::rows::Rows;
 use ndarray::ArrayView2;
 
-/// Rows with targets, and a loss, wherever they are: what training a linear model needs to know of them. Parts on other machines
-/// [merge](LinearSums::merge) what each of them comes to.
+/// Rows with targets and a loss: computes the sums that training a linear model needs. Sums of
+/// parts on other machines [merge](LinearSums::merge).
 pub trait LinearParts {
-    /// What the features and targets come to.
+    /// The sums of features and targets.
     fn features(&mut self) -> Result<FeatureSums>;
-    /// How features go together.
+    /// The products of features, X'X.
     fn gram(&mut self, sample: &GramSample) -> Result<GramSums>;
-    /// The sum of losses and its gradient, at the parameters of a model: block after block, each line by line, as
-    /// [`Parameters::blocks`](crate::model::Parameters::blocks) gives them.
+    /// The sum of losses and its gradient, at the parameters of a model: block after block, each
+    /// line by line, as in [`Parameters::blocks`](crate::model::Parameters::blocks).
     fn sums(&mut self, point: &[f64]) -> Result<LinearSums>;
 }
 
@@ -26,7 +26,8 @@ pub struct LinearPart<'r> {
 }
 
 impl<'r> LinearPart<'r> {
-    /// Rows with a target for each score: one for two classes, else one a class.
+    /// Creates a part from rows and a target for each score: one for two classes, else one per
+    /// class.
     pub fn new(rows: &'r Rows, targets: ArrayView2<f32>, loss: &'r dyn TrainingLoss) -> Result<Self> {
         check_length("targets", rows.n_rows(), targets.nrows())?;
         let members = (0..u32::try_from(rows.n_rows()).expect("rows are counted by u32")).collect();

@@ -1,4 +1,4 @@
-//! The mean loss plus the penalty, made of what the rows come to: one vector in, a value and a gradient out.
+//! The mean loss plus the penalty as a function of one vector, computed from sums over the rows.
 
 use super::cut;
 use super::sums::{FeatureSums, LinearSums, Lines};
@@ -7,7 +7,8 @@ use crate::loss::TrainingLoss;
 use crate::model::{LinearModel, Model, linear};
 use rayon::prelude::*;
 
-/// What training brings down, wherever its rows are. Its points hold the parameters of what occurs in any of the rows.
+/// The objective of training, for rows in any number of parts. A point holds the parameters of all
+/// features that occur.
 pub(crate) struct LinearProblem<'l> {
     pub(crate) features: FeatureSums,
     pub(crate) loss: &'l dyn TrainingLoss,
@@ -20,7 +21,7 @@ impl<'l> LinearProblem<'l> {
         Self { features, loss, l2 }
     }
 
-    /// Refuses a model of another shape.
+    /// Checks the shape of the model.
     pub(crate) fn check(&self, model: &LinearModel) -> Result<()> {
         let FeatureSums { n_dense, lines, targets, .. } = &self.features;
         let blocks = &model.parameters().0;
@@ -33,7 +34,7 @@ impl<'l> LinearProblem<'l> {
         check_length("categories", blocks[linear::CATEGORIES].values.nrows(), n_categories)
     }
 
-    /// Where a model is. A model of zeros starts with the intercepts that are best alone.
+    /// The starting point. A model of zeros starts with the best constant scores as intercepts.
     pub(crate) fn start(&self, model: &LinearModel) -> Vec<f64> {
         let (n_dense, n_scores) = (self.features.n_dense, self.features.n_scores());
         let blocks = &model.parameters().0;
@@ -52,7 +53,7 @@ impl<'l> LinearProblem<'l> {
         start
     }
 
-    /// Gives a model the parameters of a point.
+    /// Sets a model's parameters from a point.
     #[expect(clippy::cast_possible_truncation, reason = "a model's parameters are f32")]
     pub(crate) fn write_to(&self, point: &[f64], model: &mut LinearModel) {
         let n_scores = self.features.n_scores();
@@ -72,7 +73,7 @@ impl<'l> LinearProblem<'l> {
         }
     }
 
-    /// From the sum of losses at a point and its gradient, the objective and its gradient.
+    /// The objective and its gradient, from the sum of losses at a point and its gradient.
     pub(crate) fn value(&self, loss: f64, point: &[f64], gradient: &mut [f64]) -> f64 {
         let (n_dense, n_scores) = (self.features.n_dense, self.features.n_scores());
         let (weights, intercept, table) = cut(point, n_dense, n_scores);
@@ -85,7 +86,8 @@ impl<'l> LinearProblem<'l> {
             + add_penalty(self.l2, table, n_rows, of_table)
     }
 
-    /// The point with the parameters of all lines of the model, zeros where a line does not occur: what parts take.
+    /// The point in the layout of all lines of the model, with zeros for lines that do not occur:
+    /// the input of parts.
     pub(crate) fn spread(&self, point: &[f64]) -> Vec<f64> {
         let n_scores = self.features.n_scores();
         let (weights, intercept, table) = cut(point, self.features.n_dense, n_scores);
@@ -99,7 +101,7 @@ impl<'l> LinearProblem<'l> {
         all
     }
 
-    /// Takes the gradient that parts come to; gives the sum of their losses.
+    /// Sets the gradient from the merged sums; returns the sum of losses.
     pub(crate) fn gather(&self, sums: &LinearSums, gradient: &mut [f64]) -> Result<f64> {
         let n_scores = self.features.n_scores();
         let (of_dense, of_table) = gradient.split_at_mut((self.features.n_dense + 1) * n_scores);
@@ -123,7 +125,7 @@ impl<'l> LinearProblem<'l> {
         self.loss.curvature(&self.features.mean_targets())
     }
 
-    /// The model's block that has a line for each category, or each column of a sparse matrix.
+    /// The model's block with a line per category or sparse column.
     fn block(&self) -> usize {
         match self.features.lines {
             Lines::Categories(_) => linear::CATEGORIES,
@@ -131,7 +133,7 @@ impl<'l> LinearProblem<'l> {
         }
     }
 
-    /// The scores that are best if all rows have the same; zeros where targets have no such.
+    /// The best constant scores; zeros if they do not exist.
     fn best_constants(&self) -> Vec<f64> {
         let finite = |constants: &Vec<f64>| constants.iter().all(|constant| constant.is_finite());
         let constants = self.loss.best_constants(&self.features.mean_targets()).filter(finite);
@@ -139,7 +141,7 @@ impl<'l> LinearProblem<'l> {
     }
 }
 
-/// Makes sums over so many rows means, and adds the gradient of l2/2·‖w‖², which is returned.
+/// Divides sums by the number of rows, and adds the gradient of l2/2·‖w‖², whose value is returned.
 fn add_penalty(l2: f64, weights: &[f64], n_rows: f64, gradient: &mut [f64]) -> f64 {
     /// Weights that one thread works on at a time.
     const CHUNK: usize = 1 << 15;

@@ -1,4 +1,4 @@
-//! What parts of the rows come to, in forms that merge: in any order and however the rows are cut.
+//! Mergeable sums over parts of the rows: in any order and for any split of the rows.
 
 use super::columns::Columns;
 use crate::error::{Error, Result, check_length};
@@ -6,21 +6,21 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// What the features and targets of some rows come to: how many rows there are, the sums of targets, and which categories, or columns of
-/// a sparse matrix, occur how often.
+/// Sums of features and targets: the number of rows, the sums of targets, and how often each
+/// category or sparse column occurs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureSums {
     pub(super) n_rows: u64,
     pub(super) n_dense: usize,
     pub(super) lines: Lines,
-    /// The sum of each score's targets.
+    /// The sum of the targets of each score.
     pub(super) targets: Vec<f64>,
     /// The lines that occur, ascending.
     pub(super) places: Vec<Place>,
 }
 
-/// Which block of the model has a line for each feature of which a row has few, and how many lines.
+/// The index of the model's block with a line per sparse feature, and its number of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Lines {
@@ -28,15 +28,15 @@ pub(crate) enum Lines {
     Columns(u32),
 }
 
-/// What is known of a line that occurs.
+/// A line that occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
     /// The line of the model's block.
     pub(crate) line: u32,
-    /// How many rows have it.
+    /// The number of rows with it.
     pub(crate) count: u64,
-    /// The squares of its numbers in sum; a category is a 1.
+    /// The sum of its squared values; a category counts as 1.
     pub(crate) squares: f64,
 }
 
@@ -55,12 +55,12 @@ impl FeatureSums {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn n_rows(&self) -> u64 {
         self.n_rows
     }
 
-    /// Adds what other rows come to.
+    /// Adds the sums of other rows.
     pub fn merge(&mut self, other: Self) -> Result<()> {
         let shape = |sums: &Self| (sums.n_dense, sums.lines, sums.targets.len());
         if shape(self) != shape(&other) {
@@ -90,12 +90,13 @@ impl FeatureSums {
         self.targets.iter().map(|sum| sum / self.n_rows as f64).collect()
     }
 
-    /// How many numbers a point has that holds the parameters of all lines.
+    /// The length of a point that holds the parameters of all lines.
     pub(super) fn n_parameters(&self) -> usize {
         (self.n_dense + 1 + self.lines.n_lines()) * self.n_scores()
     }
 
-    /// Where dense weights, intercepts and lines start in such a point: as the model's blocks lie one after the other.
+    /// The offsets of dense weights, intercepts and lines in such a point, which has the layout of
+    /// the model's blocks.
     pub(super) fn starts(&self) -> [usize; 3] {
         let n_scores = self.n_scores();
         match self.lines {
@@ -113,22 +114,22 @@ impl Lines {
     }
 }
 
-/// What the rows come to under a model's parameters: the sum of their losses, and its gradient.
+/// The sum of the rows' losses at a model's parameters, and its gradient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinearSums {
     pub(super) n_rows: u64,
     pub(super) loss: f64,
-    /// Of dense weights and intercepts.
+    /// The gradient of dense weights and intercepts.
     pub(super) dense: Vec<f64>,
     /// The lines that occur, ascending.
     pub(super) lines: Vec<u32>,
-    /// The gradients of these, one after the other.
+    /// Their gradients, one after the other.
     pub(super) of_lines: Vec<f64>,
 }
 
 impl LinearSums {
-    /// How many rows there are.
+    /// The number of rows.
     pub fn n_rows(&self) -> u64 {
         self.n_rows
     }
@@ -138,7 +139,7 @@ impl LinearSums {
         self.loss
     }
 
-    /// Adds what other rows come to under the same parameters.
+    /// Adds the sums of other rows at the same parameters.
     pub fn merge(&mut self, other: Self) -> Result<()> {
         let same_shape = self.dense.len() == other.dense.len();
         let (Some(width), Some(other_width)) = (self.width(), other.width()) else {
@@ -170,30 +171,31 @@ impl LinearSums {
         Ok(())
     }
 
-    /// Numbers a line, at least 1; nothing if there are not as many for each.
+    /// Splits numbers into lines of equal length, at least 1; nothing if the lengths do not match.
     fn width(&self) -> Option<usize> {
         let n_lines = self.lines.len().max(1);
         self.of_lines.len().is_multiple_of(n_lines).then(|| (self.of_lines.len() / n_lines).max(1))
     }
 }
 
-/// Which rows are looked at for how features go together, and which lines besides dense features and the intercept.
+/// The sample for the products of features: which rows, and which lines in addition to dense
+/// features and the intercept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GramSample {
-    /// One row in so many.
+    /// Every n-th row is in the sample.
     pub(super) every: usize,
     /// The most frequent lines, ascending.
     pub(super) lines: Vec<u32>,
 }
 
-/// How features go together in the rows of a [`GramSample`]: X'X.
+/// The products of features in the rows of a [`GramSample`]: X'X.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GramSums {
     pub(super) n_rows: u64,
     pub(super) n_features: usize,
-    /// By rows.
+    /// Stored by rows.
     pub(super) products: Vec<f64>,
 }
 
@@ -207,7 +209,7 @@ impl GramSums {
         self.products.iter_mut().zip(products).for_each(|(sum, product)| *sum += f64::from(*product));
     }
 
-    /// Adds what other rows of the same sample come to.
+    /// Adds the sums of other rows of the same sample.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         check_length("features", self.n_features, other.n_features)?;
         check_length("products of features", self.products.len(), other.products.len())?;
@@ -221,7 +223,7 @@ fn add(sums: &mut [f64], terms: &[f64]) {
     sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
 }
 
-/// Both lists, which ascend by their keys, in one; what has the same key is joined.
+/// Merges two lists that are sorted by key, joining equal keys.
 fn merged<T>(one: Vec<T>, other: Vec<T>, key: impl Fn(&T) -> u32, join: impl Fn(&mut T, T)) -> Vec<T> {
     let mut all = Vec::with_capacity(one.len().max(other.len()));
     let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());

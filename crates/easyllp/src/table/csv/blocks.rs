@@ -1,4 +1,4 @@
-//! Bytes into blocks of whole records, and what can be wrong with them.
+//! Read bytes in blocks of whole records, and find malformed records.
 
 use super::delimiter::Delimiter;
 use super::records::{Records, Separators, last_record_end, pieces, start_of};
@@ -6,10 +6,10 @@ use memchr::memchr_iter;
 use std::convert::Infallible;
 use std::io::Read;
 
-/// No record is longer.
+/// The maximum length of a record.
 const LONGEST: usize = 64 << 20;
 
-/// What can be wrong with a file; records are counted from the start of their block.
+/// A malformed file; records are counted from the start of their block.
 #[derive(Debug)]
 pub(super) enum Flaw {
     CannotRead(std::io::Error),
@@ -30,7 +30,7 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    /// The same flaw, its record counted from further up.
+    /// The same error, with its record counted from an earlier start.
     pub(super) fn after(self, n_records: usize) -> Self {
         match self {
             Self::Fields { record, found, delimiter } => {
@@ -42,15 +42,15 @@ impl Flaw {
     }
 }
 
-/// A flaw, and the line of the file where its record starts, counted from 1 as editors do: a record may take several lines, and
-/// empty lines are no records.
+/// An error, and the line of the file where its record starts, counted from 1 as in editors: a
+/// record may have several lines, and empty lines are no records.
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub(super) line: usize,
     pub(super) flaw: Flaw,
 }
 
-/// Whole records, and how many lines of the file come before them.
+/// Whole records, and the number of lines before them in the file.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
@@ -64,13 +64,14 @@ impl Block {
         Records::split(&self.bytes, self.delimiter, n_fields)
     }
 
-    /// The same piece by piece of whole records, small enough to stay near the processor while their fields are taken up.
+    /// The same in chunks of whole records, small enough to stay in the cache while their fields
+    /// are converted.
     pub(super) fn pieces(&self, n_fields: usize) -> impl Iterator<Item = Result<Records<'_>, Flaw>> {
         let cut = pieces(&self.bytes, self.delimiter);
         cut.map(move |piece| Records::split(piece, self.delimiter, n_fields))
     }
 
-    /// Finds the line of a flaw in this block.
+    /// Finds the line of an error in this block.
     pub(super) fn mistake(&self, flaw: Flaw) -> Mistake {
         let start = match flaw {
             Flaw::Fields { record, .. } | Flaw::Value { record, .. } => {
@@ -87,16 +88,16 @@ fn n_lines(bytes: &[u8]) -> usize {
     memchr_iter(b'\n', bytes).count()
 }
 
-/// Cuts what it reads into blocks that end where a record does.
+/// Splits the input into blocks that end at a record.
 pub(super) struct Blocks<R> {
     reader: R,
-    /// Inferred from the first line if it is not known.
+    /// The delimiter; inferred from the first line if it is not set.
     delimiter: Option<Delimiter>,
     /// Bytes read at a time.
     size: usize,
-    /// The beginning of a record whose end is not read yet.
+    /// The start of a record that is not complete yet.
     rest: Vec<u8>,
-    /// Lines before that.
+    /// The number of lines before it.
     n_lines: usize,
     is_at_end: bool,
 }
@@ -106,7 +107,8 @@ impl<R: Read> Blocks<R> {
         Self { reader, delimiter, size, rest: Vec::new(), n_lines: 0, is_at_end: false }
     }
 
-    /// Takes off the first record that is not empty, the header, and says what its fields are; none in an empty file.
+    /// Reads the first non-empty record, the header, and returns its fields; none for an empty
+    /// file.
     pub(super) fn header(&mut self) -> Result<Vec<String>, Mistake> {
         while let Some(block) = self.next() {
             let mut block = block?;
@@ -136,7 +138,7 @@ impl<R: Read> Blocks<R> {
         Ok(Vec::new())
     }
 
-    /// At most so many blocks, and the mistake that follows them if one does.
+    /// Reads at most this number of blocks, and the error that follows them, if any.
     pub(super) fn some(&mut self, most: usize) -> (Vec<Block>, Option<Mistake>) {
         let mut blocks = Vec::new();
         for block in self.take(most) {
@@ -148,7 +150,7 @@ impl<R: Read> Blocks<R> {
         (blocks, None)
     }
 
-    /// Fills the block up to its size; it is at the end if there is no more.
+    /// Fills the block up to its size; returns whether the input has ended.
     fn fill(&mut self, block: &mut Vec<u8>, size: usize) -> Result<(), Flaw> {
         let missing = size.saturating_sub(block.len());
         block.reserve_exact(missing + 1);

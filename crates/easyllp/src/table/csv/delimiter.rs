@@ -1,4 +1,4 @@
-//! The character between fields, and how it is inferred from a header.
+//! The delimiter between fields, and how it is inferred from a header.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What separates the fields of a text file.
+/// The delimiter of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Delimiter {
@@ -21,7 +21,7 @@ pub enum Delimiter {
 }
 
 impl Delimiter {
-    /// All of them, the default first.
+    /// All delimiters, the default first.
     pub const ALL: [Self; 4] = [Self::Comma, Self::Tab, Self::Semicolon, Self::Pipe];
 
     /// The character.
@@ -44,15 +44,16 @@ impl Delimiter {
         }
     }
 
-    /// What the name of a file says: a tab if it ends in `.tsv`, packed or not.
+    /// The delimiter by file extension: a tab for `.tsv`, compressed or not.
     pub(super) fn of_name(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_string_lossy().to_lowercase();
         let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
         (Path::new(plain).extension()? == "tsv").then_some(Self::Tab)
     }
 
-    /// The delimiter that occurs most outside of quotes in the first line that is not empty: comma on a tie, or if there is none.
-    /// Nothing if the bytes end before that line does, unless they are all that there is.
+    /// The delimiter that occurs most often outside of quotes in the first non-empty line; comma on
+    /// a tie or if there is none. `None` if the line is not complete in these bytes, unless they
+    /// are the whole input.
     pub(super) fn inferred(bytes: &[u8], is_all: bool) -> Option<Self> {
         let is_blank = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let start = bytes.iter().position(|byte| !is_blank(byte)).or(is_all.then_some(bytes.len()))?;

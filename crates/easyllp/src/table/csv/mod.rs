@@ -1,8 +1,8 @@
-//! Delimiter-separated text files, CSV and TSV: types inferred from the first lines, whole blocks of lines read by threads side
-//! by side.
+//! Delimiter-separated text files, CSV and TSV. Types are inferred from the first lines, and blocks
+//! of lines are read in parallel.
 //!
-//! A delimiter separates fields, a line end records; a field in double quotes may hold both, and a quote as two. Errors name the
-//! line and the column.
+//! Fields are separated by a delimiter, records by a line end. A field in double quotes may contain
+//! both; a quote in it is doubled. Errors name the line and the column.
 
 mod blocks;
 mod delimiter;
@@ -28,24 +28,24 @@ use std::sync::Arc;
 use types::Told;
 use values::Place;
 
-/// Types are inferred from at least so many records, if they are not very long.
+/// Types are inferred from at least this number of records, unless they are very long.
 const RECORDS_FOR_TYPES: usize = 10_000;
 const BYTES_FOR_TYPES: usize = 32 << 20;
 
-/// How text files are read. Files of other formats ignore this.
+/// Options of text files. Files of other formats ignore them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvOptions {
-    /// What separates fields. Without it that is a tab in files that end in `.tsv`, and in others what occurs most in the first
-    /// line, outside of quotes. Where it is set, files may have any extension.
+    /// The delimiter. By default a tab for `.tsv` files; for others the delimiter that occurs most
+    /// often in the first line, outside of quotes. If it is set, files may have any extension.
     pub delimiter: Option<Delimiter>,
-    /// The names of the columns of files that have no header. If it is empty, the first line has the names.
+    /// The column names of files without a header. If empty, the first line is the header.
     pub names: Vec<String>,
 }
 
 type FileBlocks = Blocks<Box<dyn Read + Send>>;
 
 impl CsvOptions {
-    /// The names of a file's columns, and its records in blocks of about so many bytes.
+    /// The column names of a file, and its records in blocks of about this number of bytes.
     fn open(&self, file: &Path, size: usize) -> Result<(Vec<String>, FileBlocks)> {
         let delimiter = self.delimiter.or_else(|| Delimiter::of_name(file));
         let mut blocks = Blocks::new(without_mark(file)?, delimiter, size);
@@ -89,7 +89,8 @@ pub(super) fn schema(
     Ok(Schema::new(names.iter().zip(told).map(field).collect::<Vec<_>>()))
 }
 
-/// Adds the columns at these places to `columns`: threads share the blocks while fields are found, then the columns.
+/// Appends the columns with these indices to `columns`: threads share the blocks to find fields,
+/// then the columns to convert them.
 pub(super) fn read(
     file: &Path,
     options: &CsvOptions,
@@ -113,7 +114,7 @@ pub(super) fn read(
     })
 }
 
-/// Adds the records of some blocks. Of all mistakes the first in the file is reported.
+/// Appends the records of some blocks. Reports the first error in the file.
 fn add(
     (blocks, failed): (Vec<Block>, Option<Mistake>),
     schema: &Schema,
@@ -146,7 +147,7 @@ fn add(
     first.map_or(Ok(()), Err)
 }
 
-/// The columns at these places, batch by batch.
+/// The columns with these indices, batch by batch.
 pub(super) fn batches(
     file: &Path,
     options: &CsvOptions,
@@ -164,7 +165,7 @@ pub(super) fn batches(
     Ok(Batches { path, options, schema, places, blocks, parsed: VecDeque::new() })
 }
 
-/// A file without the mark by which some programs say that it is UTF-8.
+/// A file without its byte order mark.
 fn without_mark(file: &Path) -> Result<Box<dyn Read + Send>> {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     let mut reader = unpacked(file)?;
@@ -186,12 +187,12 @@ struct Batches {
     schema: SchemaRef,
     places: Vec<Place>,
     blocks: FileBlocks,
-    /// Blocks that are read, in order.
+    /// Blocks that were read, in order.
     parsed: VecDeque<std::result::Result<RecordBatch, Mistake>>,
 }
 
 impl Batches {
-    /// Reads as many blocks as there are threads.
+    /// Reads one block per thread.
     fn read_on(&mut self) {
         let (blocks, failed) = self.blocks.some(rayon::current_num_threads());
         let (schema, places) = (&self.schema, &self.places);
@@ -214,7 +215,7 @@ impl Iterator for Batches {
 }
 
 impl CsvOptions {
-    /// A mistake in words.
+    /// The error message for a malformed file.
     fn explained(&self, file: &Path, schema: &Schema, Mistake { line, flaw }: Mistake) -> Error {
         let reason = match flaw {
             Flaw::CannotRead(error) => return cannot_read(file, error),
@@ -244,7 +245,8 @@ impl CsvOptions {
     }
 }
 
-/// What to add to an error that a wrong delimiter may have caused: nothing where commas separate names without delimiters.
+/// A hint for errors that a wrong delimiter may have caused; empty if the header has no other
+/// delimiter.
 fn doubt(schema: &Schema, delimiter: Delimiter) -> String {
     if let Some(other) = of_one_column(schema) {
         return format!("; the delimiter is {delimiter}: is it {other}?");
@@ -253,7 +255,8 @@ fn doubt(schema: &Schema, delimiter: Delimiter) -> String {
     if is_usual { String::new() } else { format!("; the delimiter is {delimiter}: set another if it is not") }
 }
 
-/// The delimiter that the name of an only column contains: such files have often another delimiter than they are read with.
+/// The delimiter that the name of the only column contains: such a file probably has that
+/// delimiter.
 pub(super) fn of_one_column(schema: &Schema) -> Option<Delimiter> {
     let [only] = &schema.fields()[..] else { return None };
     Delimiter::ALL.into_iter().find(|delimiter| only.name().as_bytes().contains(&delimiter.byte()))

@@ -1,4 +1,4 @@
-//! Fields of records, found by the delimiters and line ends between them.
+//! Find the fields of records by delimiters and line ends.
 
 use super::blocks::Flaw;
 use super::delimiter::Delimiter;
@@ -6,7 +6,7 @@ use crate::kernel::places_of;
 use memchr::{memchr, memchr3_iter, memrchr};
 use std::borrow::Cow;
 
-/// Cuts a block into pieces of whole records.
+/// Splits a block into chunks of whole records.
 pub(super) fn pieces(mut block: &[u8], delimiter: Delimiter) -> impl Iterator<Item = &[u8]> {
     const PIECE: usize = 128 << 10;
     std::iter::from_fn(move || {
@@ -19,7 +19,7 @@ pub(super) fn pieces(mut block: &[u8], delimiter: Delimiter) -> impl Iterator<It
     })
 }
 
-/// Where the last whole record ends, in bytes that begin with a record.
+/// The end of the last whole record, in bytes that start with a record.
 pub(super) fn last_record_end(block: &[u8], delimiter: Delimiter) -> Option<usize> {
     if memchr(b'"', block).is_none() {
         return memrchr(b'\n', block);
@@ -27,7 +27,7 @@ pub(super) fn last_record_end(block: &[u8], delimiter: Delimiter) -> Option<usiz
     Separators::new(block, delimiter).filter(|(_, is_line)| *is_line).last().map(|(end, _)| end)
 }
 
-/// Delimiters and line ends, 64 bytes at a time: where, and whether it is a line end.
+/// Delimiters and line ends, 64 bytes at a time: the position, and whether it is a line end.
 fn separators(bytes: &[u8], delimiter: Delimiter) -> impl Iterator<Item = (usize, bool)> {
     let delimiter = delimiter.byte();
     let (whole, rest) = bytes.as_chunks::<64>();
@@ -46,13 +46,13 @@ fn separators(bytes: &[u8], delimiter: Delimiter) -> impl Iterator<Item = (usize
     })
 }
 
-/// Delimiters and line ends that are not in quotes: where, and whether it is a line end.
+/// Delimiters and line ends outside of quotes: the position, and whether it is a line end.
 pub(super) struct Separators<'b> {
     bytes: &'b [u8],
     hits: memchr::Memchr3<'b>,
     field_start: usize,
     is_quoted: bool,
-    /// The second of two quotes that stand for one.
+    /// The second quote of a doubled quote.
     passed_over: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
 }
 
-/// Records of a block, each of the same number of fields.
+/// Records of a block, each with the same number of fields.
 pub(super) struct Records<'b> {
     text: &'b str,
     delimiter: Delimiter,
@@ -126,7 +126,7 @@ pub(super) struct Records<'b> {
 }
 
 impl<'b> Records<'b> {
-    /// Finds the fields; lines without anything are passed over.
+    /// Finds the fields; empty lines are skipped.
     pub(super) fn split(bytes: &'b [u8], delimiter: Delimiter, n_fields: usize) -> Result<Self, Flaw> {
         let text = std::str::from_utf8(bytes).map_err(|_| Flaw::NotText)?;
         let has_quotes = memchr(b'"', bytes).is_some();
@@ -169,7 +169,7 @@ impl<'b> Records<'b> {
         self.starts.len()
     }
 
-    /// Calls for what each field at one place says, record by record, until one is refused.
+    /// Calls `each` with the field at one index, record by record, until it returns an error.
     pub(super) fn try_each<E>(
         &self,
         place: usize,
@@ -191,7 +191,7 @@ impl<'b> Records<'b> {
     }
 }
 
-/// What a field says, once its quotes are taken off.
+/// The text of a field without its quotes.
 fn unquoted(field: &str) -> Cow<'_, str> {
     let Some(inner) = field.strip_prefix('"') else { return Cow::Borrowed(field) };
     let inner = inner.strip_suffix('"').unwrap_or(inner);

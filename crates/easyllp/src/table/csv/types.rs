@@ -1,4 +1,4 @@
-//! What the fields of a column are, told by the first of them.
+//! Infer the type of a column from its first fields.
 
 use super::records::Records;
 use super::values::{number, truth, whole_number};
@@ -8,12 +8,12 @@ use arrow_schema::{DataType, TimeUnit};
 /// The narrowest type that holds all fields seen so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Told {
-    /// None was seen, or all are missing.
+    /// No value was seen, or all are missing.
     Nothing,
     Whole,
     Number,
     Boolean,
-    /// Days, or instants of which the finest is in this unit.
+    /// Dates, or instants whose finest unit is this.
     Time(Option<TimeUnit>),
     Text,
 }
@@ -41,8 +41,8 @@ impl Told {
         }
     }
 
-    /// Times by their outline: a day, `2026-05-31`, or an instant, `2026-05-31T10:20:30.123` (a space will do for the T;
-    /// a zone may follow).
+    /// Recognises dates and times by their form: a date, `2026-05-31`, or an instant,
+    /// `2026-05-31T10:20:30.123` (a space may replace the T, and a time zone may follow).
     fn of_time(field: &str) -> Self {
         const DAY: &[u8] = b"0000-00-00";
         const INSTANT: &[u8] = b"0000-00-00T00:00:00";

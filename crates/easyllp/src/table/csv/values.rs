@@ -1,4 +1,4 @@
-//! Fields into columns, and into Arrow's arrays.
+//! Convert fields into columns and Arrow arrays.
 
 use super::blocks::{Block, Flaw};
 use super::records::Records;
@@ -15,7 +15,8 @@ use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::sync::Arc;
 
-/// The columns at these places. Whole numbers that turn out not to be come as numbers.
+/// The columns with these indices. A column of whole numbers becomes numeric if a later field is
+/// fractional.
 pub(super) fn batch(block: &Block, schema: &Schema, places: &[Place]) -> Result<RecordBatch, Flaw> {
     let builder = |place: &Place| Builder::new(schema.field(place.column).data_type(), *place);
     let mut builders: Vec<Builder> = places.iter().map(builder).collect();
@@ -38,7 +39,7 @@ pub(super) fn batch(block: &Block, schema: &Schema, places: &[Place]) -> Result<
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("columns of one length"))
 }
 
-/// Adds what the fields at one place say to a column whose fields are of this type.
+/// Appends the fields with one index to a column of this type.
 pub(super) fn extend(
     column: &mut ColumnBuilder,
     records: &Records,
@@ -69,14 +70,14 @@ pub(super) fn extend(
     }
 }
 
-/// A column of a file, and whether its text is taken in full: then only an empty field is missing.
+/// A column of a file, and whether its text is read in full, with only empty fields missing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) column: usize,
     pub(super) is_in_full: bool,
 }
 
-/// A column as it grows.
+/// A column under construction.
 struct Builder {
     place: Place,
     is_there: NullBufferBuilder,
@@ -86,7 +87,7 @@ struct Builder {
 enum Values {
     Whole(Vec<i64>),
     Numbers(Vec<f64>),
-    /// Text, and what is made of it at the end: days, times, true and false.
+    /// Text that is converted at the end: dates, times, true and false.
     Text {
         bytes: Vec<u8>,
         offsets: Vec<i32>,
@@ -171,7 +172,7 @@ impl Builder {
     }
 }
 
-/// What text is told to be, or the first record that is not.
+/// The text as the required type, or the first record that is not.
 fn made_of(text: &StringArray, data_type: &DataType) -> Result<ArrayRef, usize> {
     fn each<A, T>(text: &StringArray, read: impl Fn(&str) -> Option<T>) -> Result<ArrayRef, usize>
     where
@@ -199,7 +200,7 @@ fn made_of(text: &StringArray, data_type: &DataType) -> Result<ArrayRef, usize> 
     }
 }
 
-/// True or false, in letters of any size.
+/// True or false, in upper or lower case.
 pub(super) fn truth(field: &str) -> Option<bool> {
     if field.eq_ignore_ascii_case("true") {
         Some(true)
@@ -214,7 +215,7 @@ fn widened(numbers: &[i64]) -> Vec<f64> {
     numbers.iter().map(|&number| number as f64).collect()
 }
 
-/// Digits with a minus or without.
+/// Digits with an optional minus sign.
 pub(super) fn whole_number(field: &str) -> Option<i64> {
     let digits = field.strip_prefix('-').unwrap_or(field).as_bytes();
     // So many digits do not overflow; longer ones go the slow way.
@@ -232,7 +233,7 @@ pub(super) fn whole_number(field: &str) -> Option<i64> {
 }
 
 pub(super) fn number(field: &str) -> Option<f64> {
-    /// Up to here every whole number is an f64.
+    /// Up to here every whole number is exact as `f64`.
     const EXACT: u64 = 1 << 53;
     match whole_number(field) {
         Some(number) if number != 0 && number.unsigned_abs() <= EXACT => Some(number as f64),

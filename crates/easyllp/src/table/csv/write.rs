@@ -1,4 +1,4 @@
-//! Lines of a CSV file.
+//! Write CSV files.
 
 use crate::table::cells::{NoSuchForm, each_text};
 use arrow_array::{Array, RecordBatch};
@@ -17,7 +17,7 @@ pub(in crate::table) fn header(schema: &Schema) -> String {
     line
 }
 
-/// A line for each row; what is missing is empty.
+/// A line per row; missing values are empty.
 pub(in crate::table) fn lines(batch: &RecordBatch) -> Result<String, NoSuchForm> {
     let columns = batch.columns().iter().map(|column| Fields::of(column)).collect::<Result<Vec<_>, _>>()?;
     let mut lines =
@@ -59,7 +59,7 @@ impl Fields {
     }
 }
 
-/// Adds a field, in quotes where it needs them.
+/// Appends a field, quoted if needed.
 fn add_field(text: &mut String, field: &str) {
     if !field.contains([',', '"', '\n', '\r']) {
         return text.push_str(field);

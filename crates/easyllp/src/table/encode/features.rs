@@ -1,4 +1,4 @@
-//! From columns to features, a block of rows at a time.
+//! Encode columns as features, a block of rows at a time.
 
 use super::{ColumnEncoder, ColumnEncoding, Encoder};
 use crate::error::{Error, Result, check_length};
@@ -11,11 +11,11 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Rows filled at a time, column by column: few enough for their features to stay near the processor.
+/// Rows per block, processed column by column: few enough for their features to stay in the cache.
 const BLOCK: usize = 256;
 
 impl Encoder {
-    /// Features of a table's rows. Columns that the encoder does not know are passed over.
+    /// Features of a table's rows. Columns that the encoder does not know are ignored.
     pub fn encode<'r>(&self, table: &Table) -> Result<Rows<'r>> {
         let (n_dense, cardinalities) = self.shape();
         let (mut place, mut field) = (0, 0);
@@ -45,7 +45,7 @@ impl Encoder {
     }
 }
 
-/// A column on its way into features: where from, how, and where to.
+/// A column to encode: source, encoding and destination.
 enum Filling<'c> {
     Numbers { values: &'c [f64], mean: f64, scale: f64, flags_missing: bool, place: usize },
     Lists { values: ArrayView2<'c, f32>, means: &'c [f64], scale: f64, place: usize },
@@ -98,7 +98,8 @@ impl<'c> Filling<'c> {
         })
     }
 
-    /// Writes the features of some rows; fails with the first row and value that do not become a finite one.
+    /// Writes the features of some rows. The error names the first row and value without a finite
+    /// feature.
     fn fill(
         &self,
         rows: Range<usize>,
@@ -162,14 +163,14 @@ impl<'c> Filling<'c> {
     }
 }
 
-/// A column of a block whose lines stand one after the other.
+/// A column of a block with contiguous lines.
 fn column<'b, T>(block: &'b mut ArrayViewMut2<T>, place: usize) -> impl Iterator<Item = &'b mut T> {
     let width = block.ncols();
     let numbers = block.as_slice_mut().expect("whole lines of an array in rows");
     numbers[place..].iter_mut().step_by(width)
 }
 
-/// Buckets for the values of a field, each field in a way of its own.
+/// Hash buckets for the values of a field; each field has its own hash.
 #[derive(Debug, Clone, Copy)]
 struct Buckets {
     seed: u32,

@@ -1,7 +1,8 @@
-//! What an encoder is fitted from, in a form that adds up: summaries of parts of a table merge to that of the whole.
+//! Mergeable summaries of tables, which encoders are fitted from.
 //!
-//! A part of numbers is known by their count n, their mean m and their squared distances from it, M = Σ(x − m)². Two parts
-//! merge by the formulas of Chan, Golub & LeVeque (1983), which lose no digits to large means:
+//! The numbers of a part are summarised by their count n, mean m and sum of squared deviations M =
+//! Σ(x − m)². Two parts merge by the formulas of Chan, Golub & LeVeque (1983), which are accurate
+//! for large means:
 //!
 //! ```text
 //! n = n₁ + n₂        m = m₁ + (m₂ − m₁) n₂/n        M = M₁ + M₂ + (m₂ − m₁)² n₁n₂/n
@@ -16,10 +17,11 @@ use ndarray::{Array2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// What a part of a table says about how to encode all of it. Summaries of parts [`merge`](Self::merge), in any order:
-/// moments within rounding, counts, extremes and vocabularies exactly. So an encoder can be fitted where no machine holds all rows.
+/// A summary of a part of a table, from which an encoder is fitted. Summaries of parts
+/// [`merge`](Self::merge) in any order: moments up to rounding; counts, extremes and vocabularies
+/// exactly. An encoder can therefore be fitted without all rows on one machine.
 ///
-/// Columns are taken by name. Every part must have the same columns, of the same kinds.
+/// Columns are matched by name. Every part must have the same columns of the same kinds.
 ///
 /// ```
 /// use easyllp::table::{Column, Encoder, EncoderOptions, Table, TableSummary};
@@ -46,7 +48,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct TableSummary {
     options: EncoderOptions,
-    /// In the order of their names.
+    /// Sorted by name.
     columns: Vec<(String, ColumnSummary)>,
 }
 
@@ -68,7 +70,7 @@ enum ColumnSummary {
         squares: f64,
         range: (f64, f64),
     },
-    /// The distinct values, sorted; none if they are more than a vocabulary may hold.
+    /// The distinct values, sorted; none if there are more than the vocabulary allows.
     Text { values: Option<Vec<String>> },
 }
 
@@ -108,7 +110,7 @@ impl TableSummary {
         Ok(())
     }
 
-    /// The encoder of all that was merged.
+    /// Creates the encoder of all merged parts.
     pub fn encoder(&self) -> Result<Encoder> {
         let encoder = |(name, summary): &(String, ColumnSummary)| {
             Ok(ColumnEncoder { name: name.clone(), encoding: summary.encoding(name, self.options)? })
@@ -236,14 +238,14 @@ impl ColumnSummary {
     }
 }
 
-/// The distinct values, sorted, if a vocabulary may hold them.
+/// The distinct values, sorted, if the vocabulary allows them.
 fn vocabulary(mut values: Vec<String>, most: usize) -> Option<Vec<String>> {
     values.sort_unstable();
     values.dedup();
     (values.len() <= most).then_some(values)
 }
 
-/// How far the mean of one part moves when another part comes.
+/// How the mean of one part moves when another part is merged.
 #[derive(Debug, Clone, Copy)]
 struct Shift {
     /// n₂/n.
@@ -259,7 +261,8 @@ impl Shift {
         Self { share, weight: n * share }
     }
 
-    /// Moves the mean, and gives what is added to the squared distances. Parts without numbers move nothing.
+    /// Moves the mean, and returns the increase of the squared deviations. An empty part changes
+    /// nothing.
     fn moved(self, mean: &mut f64, other: f64) -> f64 {
         let difference = other - *mean;
         if self.share >= 1.0 {
@@ -271,7 +274,7 @@ impl Shift {
     }
 }
 
-/// The extremes of two parts of so many numbers: a part without numbers has none.
+/// The extremes of two parts of these sizes; an empty part has none.
 fn joint_range((one, n): ((f64, f64), u64), (other, more): ((f64, f64), u64)) -> (f64, f64) {
     match (n, more) {
         (_, 0) => one,
@@ -280,7 +283,7 @@ fn joint_range((one, n): ((f64, f64), u64), (other, more): ((f64, f64), u64)) ->
     }
 }
 
-/// The sum over the numbers that are there, in eight sums side by side: a processor adds them all at once.
+/// The sum of the numbers that are not missing, in eight parallel sums for the processor's vectors.
 fn sum_of(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     let of = |value: f64| if value.is_nan() { 0.0 } else { of(value) };
     let (eights, rest) = values.as_chunks::<8>();

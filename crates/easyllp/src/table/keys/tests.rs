@@ -66,7 +66,7 @@ fn what_cannot_be_compared_is_refused_with_examples() {
     }
     assert!(matches!(refused([Kind::Boolean, WHOLE], &["true"], &["1"]), Error::KeyKind { .. }));
     assert!(matches!(refused([Kind::Time, WHOLE], &["2026-05-31"], &["20260531"]), Error::KeyKind { .. }));
-    // 2^53 + 1 became 2^53 on its way through f64.
+    // 2^53 + 1 became 2^53 when it was converted to f64.
     let rounded = refused([NUMBER, WHOLE], &["9007199254740992.0"], &["9007199254740993"]);
     assert!(matches!(rounded, Error::KeyRounded { table: "rows", .. }), "{rounded}");
     let rounded = refused([WHOLE, NUMBER], &["1234567890123456789"], &["1.2345678901234568e+18"]);

@@ -1,5 +1,5 @@
-//! The features of batches, and their products with what models have side by side: as they are, or without their zeros
-//! where these are most of them.
+//! The features of batches, and their products with many models: dense, or without zeros if most
+//! values are zero.
 
 use super::{matrix, matrix_mut};
 use crate::kernel::{NonZeros, Onto, product};
@@ -10,10 +10,11 @@ use rayon::prelude::*;
 /// Rows that a thread gathers at a time.
 const GATHERED: usize = 64;
 
-/// Features of so many bytes are gathered for some batches at once: threads wait for each other after these, not after each batch.
+/// Features of some batches, up to this number of bytes, are gathered at once: threads then
+/// synchronise less often.
 const GATHERED_BYTES: usize = 1 << 23;
 
-/// Space for the features of some batches, used again.
+/// A buffer for the features of some batches.
 pub(super) struct Gathering<'r> {
     batch_size: usize,
     n_batches: usize,
@@ -21,7 +22,7 @@ pub(super) struct Gathering<'r> {
 }
 
 enum Space<'r> {
-    /// Rows, side by side.
+    /// Rows, contiguous.
     Dense(Array2<f32>),
     /// The features of all rows, and a transpose for each batch.
     Sparse(&'r NonZeros, Vec<NonZeros>),
@@ -34,7 +35,7 @@ pub(super) enum Features<'b> {
 }
 
 impl<'r> Gathering<'r> {
-    /// For so many rows in batches of this size.
+    /// For this number of rows in batches of this size.
     pub(super) fn new(rows: DenseRows<'r>, n_rows: usize, batch_size: usize) -> Self {
         let bytes_of_batch = batch_size * rows.n_dense() * size_of::<f32>();
         let n_batches = (GATHERED_BYTES / bytes_of_batch.max(1)).clamp(1, n_rows.div_ceil(batch_size));
@@ -47,8 +48,8 @@ impl<'r> Gathering<'r> {
         Self { batch_size, n_batches, space }
     }
 
-    /// Models in a block, at most: the wider it is, the less it matters that each block reads the features of a batch anew, until
-    /// its weights, a line of which each number of a row asks for where zeros are passed over, do not fit into the cache.
+    /// The maximum number of models per block. Wider blocks read the features of a batch less
+    /// often, until their weights do not fit into the cache.
     pub(super) fn widest(&self) -> usize {
         match self.space {
             Space::Dense(_) => 128,
@@ -56,12 +57,12 @@ impl<'r> Gathering<'r> {
         }
     }
 
-    /// Rows that there is space for.
+    /// The capacity in rows.
     pub(super) fn n_rows(&self) -> usize {
         self.n_batches * self.batch_size
     }
 
-    /// Gathers the features of some of the rows, as many as there is space for, batch by batch.
+    /// Gathers the features of some rows, up to the capacity, batch by batch.
     pub(super) fn gather<'b>(&'b mut self, rows: DenseRows, members: &'b [u32]) -> Vec<Features<'b>> {
         match &mut self.space {
             Space::Dense(features) => {
@@ -89,7 +90,7 @@ impl<'r> Gathering<'r> {
 }
 
 impl Features<'_> {
-    /// `scores += features · weights`, one column a model.
+    /// `scores += features · weights`, one column per model.
     pub(super) fn add_scores(&self, weights: &[f32], width: usize, scores: &mut [f32]) {
         match self {
             Self::Dense(features) => {
@@ -102,7 +103,7 @@ impl Features<'_> {
         }
     }
 
-    /// `gradient = featuresᵀ · slopes`, one column a model.
+    /// `gradient = featuresᵀ · slopes`, one column per model.
     pub(super) fn write_gradient(&self, slopes: &[f32], width: usize, gradient: &mut [f32]) {
         match self {
             Self::Dense(features) => {

@@ -1,4 +1,4 @@
-//! A server that does as it is told, and the replies that it is told to give.
+//! A server with scripted replies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,9 +1,10 @@
-//! Trainings whose numbers run away: one among many must not end an experiment.
+//! Training runs that diverge: one of many must not end an experiment.
 
 use easyllp::{Error, Result};
 
-/// A training that ran away counts with the rounds before; if there is none, its cell finds nothing.
-pub(super) fn as_far_as_it_went<T>(fitted: Result<T>) -> Result<()> {
+/// A training run that diverged keeps its earlier epochs; if there are none, its cell has no
+/// result.
+pub(super) fn until_divergence<T>(fitted: Result<T>) -> Result<()> {
     match fitted {
         // Scores may be too large for their numbers before weights are.
         Ok(_) | Err(Error::Diverged { .. } | Error::ScoreNotFinite { .. } | Error::Interrupted) => Ok(()),
@@ -18,7 +19,7 @@ mod tests {
     #[test]
     fn other_errors_stay_errors() {
         let diverged = Error::Diverged { epoch: 2, batch: 1, loss: f64::NAN };
-        assert!(as_far_as_it_went::<()>(Err(diverged)).is_ok());
-        assert!(as_far_as_it_went::<()>(Err(Error::NoRows)).is_err());
+        assert!(until_divergence::<()>(Err(diverged)).is_ok());
+        assert!(until_divergence::<()>(Err(Error::NoRows)).is_err());
     }
 }
