@@ -1,19 +1,21 @@
-//! Stages of training in a row, to see which of them are worth having: what the method `auto` is made of was chosen by this.
+//! Stages of training in a row: the constants of the method `auto` were chosen with this.
 //!
-//! `stages DATASET TASK MODEL SIZES SEEDS PROCEDURE…` prints AUC, Brier score and accuracy on test rows and the seconds of a fit, means
-//! over seeds of bagging, split and weights. DATASET and TASK are those of `easyllp reproduce`; SIZES and SEEDS such as 8,64 and 1-3. A
-//! fifth of the bags is held out and chooses, by its Brier score; the procedure is then replayed on all bags.
+//! `stages DATASET TASK MODEL SIZES SEEDS PROCEDURE…` prints AUC, Brier score and accuracy on test rows, and
+//! the seconds of a fit: means over seeds of bagging, split and weights. DATASET and TASK are those of
+//! `easyllp reproduce`; SIZES and SEEDS are such as `8,64` and `1-3`. A fifth of the bags is held out and
+//! chooses by its Brier score; the procedure is then replayed on all bags.
 //!
-//! A procedure is `/`-separated stages: a letter, and for Adam `LRxEPOCHS`. `E` is corrected targets with cross-entropy, `B` with the Brier
-//! loss, `S` with the squared loss of the score; `D` debiased square, `C` count likelihood, `M` proportion matching, `G` label generation.
-//! Without numbers a stage has the default optimizer. `E/D1e-3x20` is easyllp to its optimum, then twenty epochs of debiased square.
-//! Any other word is a method with its parameters, such as `easyllp` or `label-generation:epsilon=1`.
+//! A procedure is stages separated by `/`. A stage is a letter and its optimizer: `@PENALTY` (L-BFGS with
+//! this penalty for a single label), `LRxEPOCHS` (Adam), or nothing (the default). `E` is corrected targets
+//! with cross-entropy, `B` with the Brier loss; `D` is debiased square, `C` count likelihood, `M` proportion
+//! matching, `G` label generation. `E@10/D1e-3x20` is easyllp to its optimum, then twenty epochs of debiased
+//! square. Any other word is a method with its parameters, such as `auto` or `label-generation:epsilon=0`.
 
-use easyllp::fit::StageOptimizer;
 use easyllp::method::{
-    BagObjective, CountLikelihood, DebiasedSquare, EasyLlp, LabelGeneration, NonNegative, ProportionMatching,
+    BagObjective, CountLikelihood, DebiasedSquare, Distance, EasyLlp, LabelGeneration, NonNegative,
+    ProportionMatching,
 };
-use easyllp::optim::Adam;
+use easyllp::optim::{Adam, Lbfgs};
 use easyllp::train::{Aim, Optimizer};
 use easyllp::{
     Bags, FitConfig, Method, MethodConfig, Predictions, Result, Session, bagging, loss::LossName, metrics,
@@ -22,116 +24,91 @@ use easyllp_lab::{Data, Experiment, Task};
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// Stages, as words say them.
+/// Stages in a row.
 struct Stages(Vec<Stage>);
 
 struct Stage {
     kind: char,
-    optimizer: Option<Adam>,
-    /// With a penalty for a single label.
-    penalty: Option<easyllp::optim::Lbfgs>,
+    optimizer: StageOptimizer,
+}
+
+enum StageOptimizer {
+    Default,
+    /// L-BFGS with this penalty for a single label.
+    Penalty(f64),
+    Adam(Adam),
 }
 
 impl Stages {
     fn parse(words: &str) -> Option<Self> {
         let stage = |word: &str| {
-            let kind = word.chars().next().filter(|kind| "EBSDCMGb".contains(*kind))?;
-            if kind == 'b' {
-                let learning_rate = if word.len() > 1 { word[1..].parse().ok()? } else { 1.0 };
-                return Some(Stage {
-                    kind,
-                    optimizer: Some(Adam { learning_rate, ..Adam::default() }),
-                    penalty: None,
-                });
-            }
-            if let Some(penalty) = word[1..].strip_prefix('@') {
-                let l2 = penalty.parse().ok()?;
-                let lbfgs = easyllp::optim::Lbfgs { l2, ..Default::default() };
-                return Some(Stage { kind, optimizer: None, penalty: Some(lbfgs) });
-            }
-            let optimizer = match word[1..].split_once('x') {
-                Some((lr, epochs)) => {
-                    let (learning_rate, epochs) = (lr.parse().ok()?, epochs.parse().ok()?);
-                    Some(Adam { learning_rate, epochs, ..Adam::default() })
-                }
-                None if word.len() == 1 => None,
-                None => return None,
+            let kind = word.chars().next().filter(|kind| "EBDCMG".contains(*kind))?;
+            let rest = &word[1..];
+            let optimizer = match (rest.strip_prefix('@'), rest.split_once('x')) {
+                _ if rest.is_empty() => StageOptimizer::Default,
+                (Some(penalty), _) => StageOptimizer::Penalty(penalty.parse().ok()?),
+                (None, Some((lr, epochs))) => StageOptimizer::Adam(Adam {
+                    learning_rate: lr.parse().ok()?,
+                    epochs: epochs.parse().ok()?,
+                    ..Adam::default()
+                }),
+                (None, None) => return None,
             };
-            Some(Stage { kind, optimizer, penalty: None })
+            Some(Stage { kind, optimizer })
         };
         words.split('/').map(stage).collect::<Option<_>>().map(Self)
     }
 }
 
 impl Method for Stages {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "stages"
     }
 
     fn run(&self, session: &mut Session) -> Result<()> {
         let bags = session.bags();
-        for Stage { kind, optimizer, penalty } in &self.0 {
+        for Stage { kind, optimizer } in &self.0 {
             let mut rule = EasyLlp::new(bags);
             let mut objective: Option<Box<dyn BagObjective>> = match kind {
                 'D' => Some(Box::new(DebiasedSquare::new(bags))),
                 'C' => Some(Box::new(CountLikelihood::new(bags))),
-                'M' => Some(Box::new(ProportionMatching::new(bags, Default::default()))),
+                'M' => Some(Box::new(ProportionMatching::new(bags, Distance::default()))),
                 'G' => Some(Box::new(LabelGeneration::new(bags, NonNegative::ZERO))),
                 _ => None,
             };
-            let loss = match kind {
-                'B' | 'b' => LossName::Brier.training()?,
-                _ => session.loss(),
-            };
+            let loss = if *kind == 'B' { LossName::Brier.training()? } else { session.loss() };
             let aim = match &mut objective {
                 Some(objective) => Aim::Bags(objective.as_mut()),
                 None => Aim::Targets(&mut rule, loss),
             };
             let name = kind.to_string();
-            if let Some(lbfgs) = penalty {
-                let l2 = lbfgs.l2 / bags.n_bags() as f64;
-                session.train_with(
-                    &name,
-                    aim,
-                    Optimizer::Lbfgs(easyllp::optim::Lbfgs { l2, ..lbfgs.clone() }),
-                )?;
-                continue;
-            }
             match optimizer {
-                Some(factor) if *kind == 'b' => {
-                    let Some(StageOptimizer::Lbfgs(lbfgs)) =
-                        session.stages().last().map(|stage| stage.optimizer.clone())
-                    else {
-                        panic!("b follows L-BFGS")
-                    };
-                    let l2 = lbfgs.l2 * factor.learning_rate;
-                    session.train_with(
-                        &name,
-                        aim,
-                        Optimizer::Lbfgs(easyllp::optim::Lbfgs { l2, ..Default::default() }),
-                    )?;
+                StageOptimizer::Default => session.train(&name, aim)?,
+                StageOptimizer::Penalty(penalty) => {
+                    let l2 = penalty / bags.n_bags() as f64;
+                    session.train_with(&name, aim, Optimizer::Lbfgs(Lbfgs { l2, ..Lbfgs::default() }))?;
                 }
-                Some(adam) => session.train_with(&name, aim, Optimizer::Adam(adam.clone()))?,
-                None => session.train(&name, aim)?,
+                StageOptimizer::Adam(adam) => {
+                    session.train_with(&name, aim, Optimizer::Adam(adam.clone()))?;
+                }
             }
         }
         Ok(())
     }
 }
 
-/// What a fit comes to on the test rows.
+/// AUC, Brier score and accuracy on the test rows, and the seconds of the fit.
 fn measure(data: &Data, task: &Task, model: &str, size: usize, seed: u64, words: &str) -> Result<[f64; 4]> {
     let partition = bagging::random(data.train.n_rows(), &bagging::Sizes::Fixed(size), 1000 + seed)?;
     let bags = Bags::from_labels(partition, &task.train, 2)?;
     let start = Instant::now();
     let config = FitConfig { model: model.parse()?, seed, ..FitConfig::default() };
-    let fitted = match Stages::parse(words) {
-        Some(stages) => config.fitting(&data.train, &bags).image(data.image).method(&stages).run()?,
-        None => {
-            let method: MethodConfig = words.parse()?;
-            let config = FitConfig { method, ..config };
-            config.fitting(&data.train, &bags).image(data.image).run()?
-        }
+    let fitted = if let Some(stages) = Stages::parse(words) {
+        config.fitting(&data.train, &bags).image(data.image).method(&stages).run()?
+    } else {
+        let method: MethodConfig = words.parse()?;
+        let config = FitConfig { method, ..config };
+        config.fitting(&data.train, &bags).image(data.image).run()?
     };
     let seconds = start.elapsed().as_secs_f64();
     let scores = fitted.scores(&data.test)?;

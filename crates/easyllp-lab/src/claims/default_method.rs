@@ -142,7 +142,9 @@ mod tests {
     fn a_low_brier_score_is_the_better_one() {
         let experiment = Experiment::named("quick-auto").unwrap().unwrap();
         let mut points = points(&[("auto", [0.1, 0.2, 0.3]), ("easyllp", [0.2, 0.3, 0.4])]);
-        points.iter_mut().for_each(|point| point.measure = BRIER.into());
+        for point in &mut points {
+            point.measure = BRIER.into();
+        }
         assert_eq!(the_default_is_the_best(&[(&experiment, &points)]).verdict, Verdict::Held);
     }
 }

@@ -50,12 +50,11 @@ pub(super) fn alternate(session: &mut Session, stage: &str, most: usize, method:
     })
 }
 
+/// Writes the targets of a bag's rows, given the bag's index and the scores of its rows.
+pub(super) type TargetsOfRows<'t> = dyn Fn(usize, ArrayView2<f32>, ArrayViewMut2<f32>) + Sync + 't;
+
 /// The targets of a round, with bags shared by threads.
-pub(super) fn next_targets(
-    bags: &Bags,
-    of_rows: &(dyn Fn(usize, ArrayView2<f32>, ArrayViewMut2<f32>) + Sync),
-    scores: ArrayView2<f32>,
-) -> Targets {
+pub(super) fn next_targets(bags: &Bags, of_rows: &TargetsOfRows, scores: ArrayView2<f32>) -> Targets {
     let of_bag = |bag: usize| {
         let members: Vec<usize> = bags.members(bag).iter().map(|&row| row as usize).collect();
         let scores = scores.select(Axis(0), &members);
