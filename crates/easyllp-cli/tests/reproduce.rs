@@ -87,7 +87,7 @@ fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
     assert_eq!(results(folder.path(), "by width"), expected);
     // Nothing half-written is left under any name that is looked at, and the page is there.
     let page = fs::read_to_string(folder.path().join("killed/index.html")).unwrap();
-    assert!(page.contains("What the paper claims") && page.contains("own-accuracy.csv"));
+    assert!(page.contains("The paper's claims") && page.contains("own-accuracy.csv"));
 }
 
 #[test]

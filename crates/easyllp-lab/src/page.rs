@@ -210,7 +210,7 @@ mod tests {
         let html = page(&[shown("ctr-linear", "ctr-linear", points.to_vec())]);
         assert_eq!(
             html.matches("<tr><td>").count() - html.matches("<tr><td>mean-map").count() - 1,
-            7,
+            8,
             "{html}"
         );
         let row = html.split("<tr>").find(|row| row.contains("performs very similarly to MeanMap")).unwrap();

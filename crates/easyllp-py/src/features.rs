@@ -106,7 +106,7 @@ pub(crate) enum Lent<'l> {
 }
 
 impl<'l> Lent<'l> {
-    /// An encoder for these rows, and the rows as it has them.
+    /// An encoder for these rows, and the encoded rows.
     pub(crate) fn encoded(self, options: EncoderOptions) -> Result<(Encoder, Rows<'l>), Error> {
         let of = |table: &Table| {
             let encoder = Encoder::fit(table, options)?;

@@ -70,7 +70,7 @@ pub(crate) struct ReproduceArgs {
     json: bool,
 }
 
-/// What came of a run, for machines.
+/// The result of a run, as JSON.
 #[derive(Debug, Default, Serialize)]
 struct Found {
     experiments: Vec<Reproduced>,
@@ -251,7 +251,7 @@ mod tests {
     fn what_found_nothing_is_told() {
         let reproduced = |empty| Reproduced { name: "erm".into(), cells: 4, done: 3, empty };
         assert_eq!(reproduced(0).line(), "erm: 3 of 4 cells\n");
-        assert!(reproduced(2).line().contains("cells, 2 of which found nothing"));
+        assert!(reproduced(2).line().contains("cells, 2 of which have no result"));
     }
 
     #[test]

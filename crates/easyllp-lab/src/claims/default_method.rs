@@ -17,7 +17,7 @@ const MOST: f64 = 0.01;
 /// In this share of places.
 const SHARE: f64 = 0.9;
 
-/// What a method came to at a place, by replica; the higher the better.
+/// A method's results at a place, by replica; the higher the better.
 type ByMethod<'p> = BTreeMap<&'p str, BTreeMap<u32, f64>>;
 
 /// All places of an experiment at which the default method was run.

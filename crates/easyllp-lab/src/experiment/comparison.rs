@@ -169,7 +169,7 @@ impl Fit {
             ..FitConfig::default()
         };
         let bags = self.bags(data)?;
-        // An event is no count of rows: all of them are told of in the end.
+        // Events do not count rows: all rows are reported at the end.
         let mut watch = |_: easyllp::fit::FitEvent| tell(0);
         let fitted = config.fitting(&data.train, &bags).image(data.image).watch(&mut watch).run();
         let fitted = match fitted {

@@ -34,7 +34,7 @@ macro_rules! built_in_methods {
         /// let method: MethodConfig = "label-generation:epsilon=0.1".parse()?;
         /// assert_eq!(method.to_string(), "label-generation:epsilon=0.1");
         /// let error = "label-generation:epsilon=-1".parse::<MethodConfig>().unwrap_err();
-        /// assert_eq!(error.to_string(), "parameter `epsilon` of label-generation is -1: expected a number above 0");
+        /// assert_eq!(error.to_string(), "parameter `epsilon` of label-generation is -1: expected a number of at least 0");
         /// # Ok::<(), easyllp::Error>(())
         /// ```
         #[derive(Debug, Clone, PartialEq)]
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (words, message) in [
-            ("forest", "unknown method `forest`: choose one of easyllp, "),
+            ("forest", "unknown method `forest`: choose one of auto, "),
             ("naive:epsilon=1", "method naive has no parameter `epsilon`: its parameters are none"),
             (
                 "easyllp:wights=size",

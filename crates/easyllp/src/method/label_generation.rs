@@ -81,13 +81,13 @@ fn entropy(labels: ArrayView2<f32>) -> f64 {
     labels.iter().map(|&p| of(f64::from(p)) + if is_binary { of(1.0 - f64::from(p)) } else { 0.0 }).sum()
 }
 
-/// When labels are generated anew.
+/// How often labels are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Relabel {
     /// In every minibatch.
     Minibatch,
-    /// In rounds of so many epochs each.
+    /// Once per round of this number of epochs.
     Round(NonZeroUsize),
 }
 

@@ -45,7 +45,7 @@ fn what_was_caused_by_another_error_gives_it_and_does_not_repeat_it() {
     let error = ModelFile::from_bytes(b"PK").unwrap_err();
     assert_eq!(error.source().unwrap().to_string(), "it does not begin as a model file does");
     let error = Error::Task { task: 3, source: Box::new(error) };
-    assert_eq!(error.in_full(), "task index 3: not a sound model: it does not begin as a model file does");
+    assert_eq!(error.in_full(), "task index 3: invalid model: it does not begin as a model file does");
 }
 
 #[cfg(feature = "tables")]

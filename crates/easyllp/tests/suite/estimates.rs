@@ -219,7 +219,7 @@ fn bootstrap_intervals_cover_the_population() {
     }
 }
 
-/// Intervals for the very rows at hand cover the metrics of those rows: eight shares, four standard errors to either side, which are 0.011
+/// Intervals for the rows that are scored cover the metrics of those rows: eight shares, four standard errors to either side, which are 0.011
 /// each, and 0.007 by `make test-long`. Passes on 20 of the seeds 0 to 19, and by `make test-long` on 20; over all of these, each of
 /// the eight is then between 0.948 and 0.951.
 #[test]

@@ -323,6 +323,6 @@ fn broken_files_are_refused_with_a_reason() {
     assert!(refused("t.parquet", b"PAR1 no PAR1").starts_with("DIR/t.parquet cannot be read as a table"));
     assert!(refused("t.arrow", b"ARROW1").starts_with("DIR/t.arrow cannot be read as a table"));
     assert!(refused("t.csv.gz", b"no gzip").contains("t.csv.gz"));
-    assert!(refused("t.txt", b"a\n1\n").contains("no known format"));
+    assert!(refused("t.txt", b"a\n1\n").contains("unknown format"));
     assert!(matches!(read(Path::new("nowhere.csv"), &["a"]), Err(Error::CannotRead { .. })));
 }

@@ -139,7 +139,9 @@ fn of_all_rows(
         MethodConfig::LaplacianMeanMap(_) => {
             by_rule(&mut LaplacianMeanMap::new(bags, rows, Positive::new(1.0).unwrap()).unwrap())
         }
-        MethodConfig::LabelGeneration(_) => by_objective(&mut LabelGeneration::new(bags, NonNegative::ZERO)),
+        MethodConfig::LabelGeneration(params) => {
+            by_objective(&mut LabelGeneration::new(bags, params.epsilon))
+        }
         MethodConfig::ProportionMatching(_) => {
             by_objective(&mut ProportionMatching::new(bags, Distance::CrossEntropy))
         }
@@ -320,9 +322,11 @@ fn contract() {
                 fails("order matters");
             }
             let supervision = match method {
-                // Neighbours have an effect whatever a bag reports; one pass has no objective of all rows; classes against the rest each are
-                // not the log loss of several.
-                MethodConfig::LaplacianMeanMap(_) | MethodConfig::EasyLlpSgd(_) => None,
+                // Neighbours have an effect whatever a bag reports; one pass has no objective of all rows, and stages have several;
+                // classes against the rest each are not the log loss of several.
+                MethodConfig::LaplacianMeanMap(_) | MethodConfig::EasyLlpSgd(_) | MethodConfig::Auto(_) => {
+                    None
+                }
                 MethodConfig::CountLikelihood(_) if n_classes > 2 => None,
                 MethodConfig::DebiasedSquare(_) => Some(brier(&scores, &labels)),
                 _ => Some(cross_entropy(&scores, &labels, n_classes)),
