@@ -49,6 +49,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     method : str, default="easyllp"
         The method, with optional parameters after a colon, such as "label-generation:epsilon=0.1". See `easyllp.methods()`.
 
+        - auto: easyllp, then debiased-square and count-likelihood from there; the best stage by validation bags
         - easyllp: minimises any loss on corrected targets; unbiased at row level
         - easyllp-sgd: one pass over the bags, with a projected step on one row of each
         - supervised: trains on row labels, as bags of one row; the reference
@@ -60,8 +61,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         - llp-em: alternates between labels as probable as the counts make them and the model of these
         - mean-map: estimates class means from bag means by least squares
         - laplacian-mean-map: estimates class means of each bag, similar where bags are similar
-        - alternating-mean-map: starts at the mean map, then alternates between labels that match the counts and the model of
-          these
+        - alternating-mean-map: starts at the mean map, then alternates between labels that match the counts and the
+          model of these
 
     model : str, default="linear"
         linear, mlp:256,128, embedding:16,mlp:256,128 (for categories), cnn:mnist, cnn:cifar, or cnn: and layers.
@@ -92,35 +93,39 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         easyllp:
 
-        - bag_weights (equal, size, noise or variance:RHO with RHO of at least 0): Weights of bags. Unset: `equal`, or `size`
-          with a prior.
+        - bag_weights (equal, size, noise or variance:RHO with RHO of at least 0): Weights of bags. Unset: `equal`, or
+          `size` with a prior.
         - batches (rows or bags, by default rows): Minibatches of rows of all bags, or of whole bags.
-        - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the positive
-          class, or of each class. Uses the paper's targets instead of centred ones.
+        - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the
+          positive class, or of each class. Uses the paper's targets instead of centred ones.
         - rebag (a whole number of at least 1): Requires row labels: randomly regroup the rows into bags of this size in
           every epoch.
-        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the bag's proportions, or surrogate labels
-          that are drawn from them once or in every epoch.
+        - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the bag's proportions, or surrogate
+          labels that are drawn from them once or in every epoch.
 
         easyllp-sgd:
 
-        - domain (whole, ball:RADIUS or box:BOUND, with a number above 0, by default whole): The convex set that the weights
-          are projected onto.
+        - domain (whole, ball:RADIUS or box:BOUND, with a number above 0, by default whole): The convex set that the
+          weights are projected onto.
         - iterate (last or average, by default last): Return the last iterate, or the mean of all iterates.
-        - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the positive
-          class, or of each class. Unset: pooled from the bags.
-        - steps (soft, surrogate or given): Size of step t for bags of k rows, times the learning rate: 1/√(kt), 1/(k√t) or
-          1/√t. Unset: the paper's for these targets.
+        - prior (a share from 0 to 1, or a list of the shares of all classes, which sum to 1): Known share of the
+          positive class, or of each class. Unset: pooled from the bags.
+        - steps (soft, surrogate or given): Size of step t for bags of k rows, times the learning rate: 1/√(kt), 1/(k√t)
+          or 1/√t. Unset: the paper's for these targets.
         - targets (soft, surrogate or fresh-surrogate, by default soft): Correct the bag's proportions, or a surrogate
           label that is drawn from them for each step.
 
         label-generation:
 
-        - epsilon (a number above 0): Entropy regularisation of the labels. Unset: hard labels.
+        - epsilon (a number of at least 0, by default 1.0): Entropy regularisation of the labels: 0 gives hard labels, 1
+          the probabilities given the counts.
+        - relabel (minibatch or round:EPOCHS, by default minibatch): Generate labels in every minibatch, or once per
+          round of epochs.
 
         proportion-matching:
 
-        - distance (cross-entropy or squared, by default cross-entropy): The distance between mean prediction and proportion.
+        - distance (cross-entropy or squared, by default cross-entropy): The distance between mean prediction and
+          proportion.
 
         llp-em:
 
@@ -132,7 +137,8 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         laplacian-mean-map:
 
-        - smoothness (a number above 0, by default 1.0): How strongly class means of similar bags are pulled together (γ).
+        - smoothness (a number above 0, by default 1.0): How strongly class means of similar bags are pulled together
+          (γ).
 
         alternating-mean-map:
 

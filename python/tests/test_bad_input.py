@@ -44,7 +44,7 @@ def fit(X=X, y=HALF, bags=AB, **settings):
         (lambda: fit(X=np.zeros(4)), ValueError, "Expected 2D array"),
         (lambda: fit(X=np.array([["a"], ["b"], ["c"], ["d"]])), ValueError, "could not convert"),
         (lambda: fit(X=X.astype(complex)), ValueError, "Complex data not supported"),
-        (lambda: fit(method="magic"), ValueError, "unknown method `magic`: choose one of easyllp, "),
+        (lambda: fit(method="magic"), ValueError, "unknown method `magic`: choose one of auto, "),
         (lambda: fit(model="tree"), ValueError, "unknown model `tree`: choose linear"),
         (lambda: fit(model="mlp:0"), ValueError, "mlp:0"),
         (lambda: fit(loss="hinge"), ValueError, "unknown loss `hinge`: choose one of logistic, softmax, squared"),

@@ -19,14 +19,14 @@ SETTINGS = {"epochs": 3, "lr": 0.05, "holdout": 0}
 
 def test_methods_are_described():
     found = easyllp.methods()
-    assert found[0].name == "easyllp" and len({method.name for method in found}) == len(found)
+    assert found[0].name == "auto" and len({method.name for method in found}) == len(found)
     for method in found:
         assert easyllp.methods(method.name) == method
         assert method.summary and method.assumes and method.supports and method.classes and method.cost and method.reference
         assert str(method).startswith(f"{method.name}: {method.summary}")
         for name, parameter in method.parameters.items():
             assert parameter.about and parameter.expected and f"parameter {name} " in str(method)
-    with pytest.raises(ValueError, match="unknown method `forest`: choose one of easyllp, "):
+    with pytest.raises(ValueError, match="unknown method `forest`: choose one of auto, "):
         easyllp.methods("forest")
 
 
