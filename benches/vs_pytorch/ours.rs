@@ -4,7 +4,7 @@
 //! the machine's matrix product instead.
 
 use easyllp::loss::{Convexity, Logistic, Loss, TrainingLoss};
-use easyllp::method::TargetRule;
+use easyllp::method::{TargetRows, TargetRule};
 use easyllp::model::Hidden;
 use easyllp::train::Aim;
 use easyllp::{
@@ -90,16 +90,12 @@ struct Given {
 }
 
 impl TargetRule for Given {
-    fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-
-    fn n_classes(&self) -> usize {
-        self.n_columns.max(2)
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        (0..).take(self.n_rows).collect()
+    fn target_rows(&self) -> TargetRows {
+        TargetRows {
+            n_rows: self.n_rows,
+            n_classes: self.n_columns.max(2),
+            rows: (0..).take(self.n_rows).collect(),
+        }
     }
 
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {

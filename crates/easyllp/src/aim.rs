@@ -15,20 +15,32 @@ pub enum Aim<'a> {
     Bags(&'a mut dyn BagObjective),
 }
 
+/// The rows that a [`TargetRule`] has targets for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetRows {
+    /// The number of rows in the table.
+    pub n_rows: usize,
+    /// The number of classes.
+    pub n_classes: usize,
+    /// The rows with a target, in ascending order.
+    pub rows: Vec<u32>,
+}
+
+impl TargetRows {
+    /// The rows of all bags.
+    pub fn of_bags(bags: &Bags) -> Self {
+        Self { n_rows: bags.n_rows(), n_classes: bags.n_classes(), rows: bags.rows() }
+    }
+}
+
 /// A rule that gives every row a target.
 pub trait TargetRule {
-    /// The number of rows in the table.
-    fn n_rows(&self) -> usize;
+    /// The rows with a target. Others are not trained on.
+    fn target_rows(&self) -> TargetRows;
 
-    /// The number of classes.
-    fn n_classes(&self) -> usize;
-
-    /// The rows that have a target and are trained on, in ascending order.
-    fn rows(&self) -> Vec<u32>;
-
-    /// Whether targets may change from epoch to epoch. If not, they are computed once.
+    /// Whether targets change from epoch to epoch. If not, they are computed once.
     fn changes(&self) -> bool {
-        true
+        false
     }
 
     /// The class shares that targets should average to, if they are known better than from the
@@ -97,20 +109,8 @@ impl<'t> FixedTargets<'t> {
 }
 
 impl TargetRule for FixedTargets<'_> {
-    fn n_rows(&self) -> usize {
-        self.bags.n_rows()
-    }
-
-    fn n_classes(&self) -> usize {
-        self.bags.n_classes()
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        self.bags.rows()
-    }
-
-    fn changes(&self) -> bool {
-        false
+    fn target_rows(&self) -> TargetRows {
+        TargetRows::of_bags(self.bags)
     }
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {

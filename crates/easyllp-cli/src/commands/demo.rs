@@ -207,7 +207,7 @@ fn train_and_evaluate(
     rows: &Rows,
     test: &Part,
 ) -> Result<ModelReport> {
-    let n_classes = rule.n_classes();
+    let n_classes = rule.target_rows().n_classes;
     let loss = LossName::cross_entropy(n_classes).training()?;
     let mut model = LinearModel::for_rows(rows, n_classes)?;
     let trainer =

@@ -6,7 +6,7 @@
 
 use super::schema::{About, Assumes, BuiltIn};
 use super::{EasyLlpByBag, Rebagged};
-use crate::aim::{Aim, TargetRule};
+use crate::aim::{Aim, TargetRows, TargetRule};
 use crate::bags::Bags;
 use crate::correction::{BagWeights, Correction, Targets};
 use crate::error::{Error, Result};
@@ -76,16 +76,8 @@ impl<'b> EasyLlp<'b> {
 }
 
 impl TargetRule for EasyLlp<'_> {
-    fn n_rows(&self) -> usize {
-        self.bags.n_rows()
-    }
-
-    fn n_classes(&self) -> usize {
-        self.bags.n_classes()
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        self.bags.rows()
+    fn target_rows(&self) -> TargetRows {
+        TargetRows::of_bags(self.bags)
     }
 
     fn changes(&self) -> bool {

@@ -18,7 +18,7 @@
 
 use super::mean_map::write_targets;
 use super::schema::{About, Assumes, BuiltIn};
-use crate::aim::{Aim, TargetRule};
+use crate::aim::{Aim, TargetRows, TargetRule};
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::{Result, check_length};
@@ -79,20 +79,8 @@ impl<'b> LaplacianMeanMap<'b> {
 }
 
 impl TargetRule for LaplacianMeanMap<'_> {
-    fn n_rows(&self) -> usize {
-        self.bags.n_rows()
-    }
-
-    fn n_classes(&self) -> usize {
-        self.bags.n_classes()
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        self.bags.rows()
-    }
-
-    fn changes(&self) -> bool {
-        false
+    fn target_rows(&self) -> TargetRows {
+        TargetRows::of_bags(self.bags)
     }
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
@@ -297,7 +285,8 @@ mod tests {
     }
 
     fn targets(rule: &mut dyn TargetRule) -> Array2<f32> {
-        let mut out = Targets::zeros(rule.n_rows(), rule.n_classes());
+        let TargetRows { n_rows, n_classes, .. } = rule.target_rows();
+        let mut out = Targets::zeros(n_rows, n_classes);
         rule.targets(0, &mut out).unwrap();
         out.values().to_owned()
     }

@@ -19,7 +19,7 @@
 //! differ. Noisy counts make Π noisy, which shrinks the estimated difference between classes.
 
 use super::schema::{About, Assumes, BuiltIn};
-use crate::aim::{Aim, TargetRule};
+use crate::aim::{Aim, TargetRows, TargetRule};
 use crate::bags::Bags;
 use crate::correction::Targets;
 use crate::error::Result;
@@ -69,20 +69,8 @@ impl<'b> MeanMap<'b> {
 }
 
 impl TargetRule for MeanMap<'_> {
-    fn n_rows(&self) -> usize {
-        self.bags.n_rows()
-    }
-
-    fn n_classes(&self) -> usize {
-        self.bags.n_classes()
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        self.bags.rows()
-    }
-
-    fn changes(&self) -> bool {
-        false
+    fn target_rows(&self) -> TargetRows {
+        TargetRows::of_bags(self.bags)
     }
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {

@@ -28,7 +28,7 @@ mod schema;
 mod side_by_side;
 mod supervised;
 
-pub use crate::aim::{BagObjective, FixedTargets, TargetRule};
+pub use crate::aim::{BagObjective, FixedTargets, TargetRows, TargetRule};
 pub use crate::number::{NonNegative, Positive};
 pub use alternating_mean_map::{AlternatingMeanMap, AlternatingMeanMapParams};
 pub use auto::AutoParams;

@@ -6,7 +6,7 @@
 //! nearly every row as negative.
 
 use super::schema::{About, Assumes, BuiltIn};
-use crate::aim::{Aim, TargetRule};
+use crate::aim::{Aim, TargetRows, TargetRule};
 use crate::bags::Bags;
 use crate::correction::{Correction, Targets};
 use crate::error::Result;
@@ -28,20 +28,8 @@ impl<'b> Naive<'b> {
 }
 
 impl TargetRule for Naive<'_> {
-    fn n_rows(&self) -> usize {
-        self.bags.n_rows()
-    }
-
-    fn n_classes(&self) -> usize {
-        self.bags.n_classes()
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        self.bags.rows()
-    }
-
-    fn changes(&self) -> bool {
-        false
+    fn target_rows(&self) -> TargetRows {
+        TargetRows::of_bags(self.bags)
     }
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {

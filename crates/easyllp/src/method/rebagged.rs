@@ -3,7 +3,7 @@
 //!
 //! It requires row labels, given as bags of one row, and is meant for experiments.
 
-use crate::aim::TargetRule;
+use crate::aim::{TargetRows, TargetRule};
 use crate::bagging::{self, Sizes};
 use crate::bags::{Bags, Partition};
 use crate::correction::{Correction, Targets};
@@ -39,16 +39,12 @@ pub(super) fn check_labelled(what: &str, bags: &Bags) -> Result<()> {
 }
 
 impl TargetRule for Rebagged<'_> {
-    fn n_rows(&self) -> usize {
-        self.labelled.n_rows()
+    fn target_rows(&self) -> TargetRows {
+        TargetRows::of_bags(self.labelled)
     }
 
-    fn n_classes(&self) -> usize {
-        self.labelled.n_classes()
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        self.labelled.rows()
+    fn changes(&self) -> bool {
+        true
     }
 
     fn shares(&self) -> Result<Option<Vec<f64>>> {
@@ -64,8 +60,8 @@ impl TargetRule for Rebagged<'_> {
         // A member of a new bag is an old bag, of one row.
         let old = |new: usize| dealt.members(new).iter().map(|&old| old as usize);
         let rows = |new: usize| old(new).map(|old| self.labelled.members(old)[0]).collect::<Vec<u32>>();
-        let partition = Partition::new(self.n_rows(), (0..dealt.n_bags()).map(rows))?;
-        let mut counts = ndarray::Array2::zeros((dealt.n_bags(), self.n_classes()));
+        let partition = Partition::new(self.labelled.n_rows(), (0..dealt.n_bags()).map(rows))?;
+        let mut counts = ndarray::Array2::zeros((dealt.n_bags(), self.labelled.n_classes()));
         for new in 0..dealt.n_bags() {
             for old in old(new) {
                 let mut sum = counts.row_mut(new);

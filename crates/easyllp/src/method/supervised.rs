@@ -2,7 +2,7 @@
 
 use super::schema::{About, Assumes, BuiltIn};
 use super::{Naive, check_labelled};
-use crate::aim::{Aim, TargetRule};
+use crate::aim::{Aim, TargetRows, TargetRule};
 use crate::classes::check_labels;
 use crate::correction::Targets;
 use crate::error::{Error, Result};
@@ -28,20 +28,9 @@ impl<'l> Supervised<'l> {
 }
 
 impl TargetRule for Supervised<'_> {
-    fn n_rows(&self) -> usize {
-        self.labels.len()
-    }
-
-    fn n_classes(&self) -> usize {
-        self.n_classes
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        (0..).zip(self.labels).map(|(row, _)| row).collect()
-    }
-
-    fn changes(&self) -> bool {
-        false
+    fn target_rows(&self) -> TargetRows {
+        let rows = (0..).zip(self.labels).map(|(row, _)| row).collect();
+        TargetRows { n_rows: self.labels.len(), n_classes: self.n_classes, rows }
     }
 
     fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {

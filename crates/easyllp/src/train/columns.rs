@@ -156,11 +156,11 @@ fn check(
         let of_task = || {
             model.check(rows)?;
             check_length("scores of the model", 1, model.n_scores())?;
-            check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
-            check_length("classes", 2, rule.n_classes())?;
-            let members = rule.rows();
-            check_members(&members, rows.n_rows())?;
-            Ok(members)
+            let targets = rule.target_rows();
+            check_length("rows that have a target or none", rows.n_rows(), targets.n_rows)?;
+            check_length("classes", 2, targets.n_classes)?;
+            check_members(&targets.rows, rows.n_rows())?;
+            Ok(targets.rows)
         };
         let members = of_task().map_err(|error| Error::Task { task, source: Box::new(error) })?;
         if members.iter().copied().eq(0..n_rows) {

@@ -1,7 +1,7 @@
 //! L-BFGS on all rows, for linear models.
 
 use super::{EpochLog, Progress, Stop, TrainLog};
-use crate::aim::{Aim, TargetRule};
+use crate::aim::{Aim, TargetRows, TargetRule};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::loss::{Convexity, TrainingLoss};
@@ -28,9 +28,10 @@ impl<'r> FullBatch<'r> {
             (Err(_), Some(convex)) => Some(Box::new(Self::new(rows, rule, convex, l2)?)),
             (Err(refused), None) => return Err(refused),
         };
-        let mut targets = Targets::zeros(rule.n_rows(), rule.n_classes());
+        let TargetRows { n_rows, n_classes, rows: trained } = rule.target_rows();
+        let mut targets = Targets::zeros(n_rows, n_classes);
         super::next_targets(rule, loss, 0, &mut targets)?;
-        let objective = Objective::new(rows, rule.rows(), targets.values(), loss);
+        let objective = Objective::new(rows, trained, targets.values(), loss);
         let problem = LinearProblem::new(objective.features().clone(), loss, l2);
         let gram = match Gram::sample(&problem) {
             Some(sample) => Some(Gram::new(&problem, &sample, objective.gram(&sample))?),

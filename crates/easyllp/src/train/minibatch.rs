@@ -6,7 +6,7 @@
 
 use super::by_bag::BagBatch;
 use super::{EpochLog, Progress, Stop, TrainLog};
-use crate::aim::{Aim, BagObjective};
+use crate::aim::{Aim, BagObjective, TargetRows};
 use crate::correction::Targets;
 use crate::error::{Error, Result};
 use crate::kernel::join;
@@ -45,8 +45,8 @@ impl Start {
     fn new(aim: &mut Aim) -> Self {
         match aim {
             Aim::Targets(rule, _) => {
-                let order = rule.rows();
-                let targets = Targets::zeros(rule.n_rows(), rule.n_classes());
+                let TargetRows { n_rows, n_classes, rows: order } = rule.target_rows();
+                let targets = Targets::zeros(n_rows, n_classes);
                 Start { n_rows: order.len(), order, in_excess: 0, targets }
             }
             Aim::Bags(objective) => {

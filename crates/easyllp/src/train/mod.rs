@@ -13,7 +13,7 @@ pub(crate) use full_batch::FullBatch;
 pub use full_batch::fit_parts;
 pub use one_pass::OnePass;
 
-use crate::aim::TargetRule;
+use crate::aim::{TargetRows, TargetRule};
 use crate::classes::n_columns;
 use crate::correction::Targets;
 use crate::error::{Error, Result, check_length};
@@ -307,10 +307,11 @@ fn check<M: Model>(model: &M, rows: &Rows, aim: &Aim) -> Result<()> {
     model.check(rows)?;
     match aim {
         Aim::Targets(rule, loss) => {
-            check_length("rows that have a target or none", rows.n_rows(), rule.n_rows())?;
-            check_length("scores of the model", n_columns(rule.n_classes()), model.n_scores())?;
-            loss.check_classes(rule.n_classes())?;
-            check_members(&rule.rows(), rows.n_rows())
+            let targets = rule.target_rows();
+            check_length("rows that have a target or none", rows.n_rows(), targets.n_rows)?;
+            check_length("scores of the model", n_columns(targets.n_classes), model.n_scores())?;
+            loss.check_classes(targets.n_classes)?;
+            check_members(&targets.rows, rows.n_rows())
         }
         Aim::Bags(objective) => {
             let bags = objective.bags();
@@ -346,10 +347,11 @@ fn next_targets(
         return Ok(());
     }
     rule.targets(epoch, out)?;
-    out.check(rule.n_rows(), rule.n_classes())?;
+    let TargetRows { n_rows, n_classes, rows } = rule.target_rows();
+    out.check(n_rows, n_classes)?;
     out.check_finite()?;
     if !loss.has_minimum_for_any_targets() {
-        out.shift_to_shares(&rule.rows(), rule.shares()?);
+        out.shift_to_shares(&rows, rule.shares()?);
     }
     Ok(())
 }

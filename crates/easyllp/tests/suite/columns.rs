@@ -8,7 +8,7 @@ use easyllp::{
     Bags, Error, Result, Rows, bagging,
     correction::{BagWeights, Correction, Targets},
     loss::LossName,
-    method::{EasyLlp, TargetRule},
+    method::{EasyLlp, TargetRows, TargetRule},
     model::{LinearColumns, LinearModel, Model, Scorer},
     optim::Adam,
     train::{ColumnsLog, Optimizer, Stop, Trainer},
@@ -118,11 +118,11 @@ const SHARE: f64 = 1e-5;
 /// The mean size of a row's loss, which is positive or negative: what the rounding of their mean follows, whatever that is.
 /// Before training or after it, whichever is larger.
 fn size_of_losses(model: &LinearModel, rows: &Rows, rule: &mut dyn TargetRule, loss: LossName) -> f64 {
-    let (loss, n_classes) = (loss.training().unwrap(), rule.n_classes());
+    let (loss, n_classes) = (loss.training().unwrap(), rule.target_rows().n_classes);
     let mut targets = Targets::zeros(rows.n_rows(), n_classes);
     rule.targets(0, &mut targets).unwrap();
     let size = |scores: Array2<f32>| {
-        let losses = rule.rows().into_iter().map(|row| {
+        let losses = rule.target_rows().rows.into_iter().map(|row| {
             let line = |of: ArrayView1<f32>| of.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
             let (scores, targets) =
                 (line(scores.row(row as usize)), line(targets.values().row(row as usize)));
@@ -278,14 +278,11 @@ fn a_rule_learns_nothing_from_rows_that_it_leaves_out() {
 struct Huge<'l>(Supervised<'l>, usize);
 
 impl TargetRule for Huge<'_> {
-    fn n_rows(&self) -> usize {
-        self.0.n_rows()
+    fn target_rows(&self) -> TargetRows {
+        self.0.target_rows()
     }
-    fn n_classes(&self) -> usize {
-        2
-    }
-    fn rows(&self) -> Vec<u32> {
-        self.0.rows()
+    fn changes(&self) -> bool {
+        true
     }
     fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
         self.0.targets(epoch, out)?;

@@ -6,7 +6,7 @@ use easyllp::{
     ModelSpec, Result, Rows,
     correction::Targets,
     loss::LossName,
-    method::TargetRule,
+    method::{TargetRows, TargetRule},
     model::{Cnn, EmbeddingNet, ImageShape, Mlp, Model, Scorer},
     optim::Adam,
     train::{Optimizer, Trainer},
@@ -55,16 +55,8 @@ fn same_place(_: &str, [line, column]: [usize; 2], [_, width]: [usize; 2]) -> us
 struct Given;
 
 impl TargetRule for Given {
-    fn n_rows(&self) -> usize {
-        ROWS
-    }
-
-    fn n_classes(&self) -> usize {
-        2
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        (0..).take(ROWS).collect()
+    fn target_rows(&self) -> TargetRows {
+        TargetRows { n_rows: ROWS, n_classes: 2, rows: (0..).take(ROWS).collect() }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]

@@ -8,7 +8,7 @@ use easyllp::{
     Bags, Error, Noise, Partition, Result, Rows, bagging,
     correction::{Correction, Targets},
     loss::LossName,
-    method::{EasyLlp, TargetRule},
+    method::{EasyLlp, TargetRows, TargetRule},
     model::{EmbeddingNet, LinearModel, Mlp, Scorer},
     optim::{Adam, Lbfgs},
     train::{EarlyStopping, Optimizer, Progress, Stop, TrainLog, Trainer},
@@ -48,8 +48,8 @@ fn adam() -> Trainer {
 }
 
 fn train(trainer: &Trainer, rows: &Rows, rule: &mut dyn TargetRule) -> (LinearModel, TrainLog) {
-    let mut model = LinearModel::for_rows(rows, rule.n_classes()).unwrap();
-    let loss = LossName::cross_entropy(rule.n_classes()).training().unwrap();
+    let mut model = LinearModel::for_rows(rows, rule.target_rows().n_classes).unwrap();
+    let loss = LossName::cross_entropy(rule.target_rows().n_classes).training().unwrap();
     let log = trainer.fit(&mut model, rows, Aim::Targets(rule, loss)).unwrap();
     (model, log)
 }
@@ -138,14 +138,11 @@ fn a_diverged_network_holds_the_weights_of_the_last_good_epoch() {
     /// Targets that are fine once and monstrous later.
     struct Monstrous(usize);
     impl TargetRule for Monstrous {
-        fn n_rows(&self) -> usize {
-            self.0
+        fn target_rows(&self) -> TargetRows {
+            TargetRows { n_rows: self.0, n_classes: 2, rows: (0..).take(self.0).collect() }
         }
-        fn n_classes(&self) -> usize {
-            2
-        }
-        fn rows(&self) -> Vec<u32> {
-            (0..).take(self.0).collect()
+        fn changes(&self) -> bool {
+            true
         }
         fn targets(&mut self, epoch: usize, out: &mut Targets) -> Result<()> {
             let monstrous = |row: usize| if row.is_multiple_of(2) { 1e38 } else { -1e38 };
@@ -175,16 +172,12 @@ fn a_diverged_network_holds_the_weights_of_the_last_good_epoch() {
 struct Given(Array1<f64>);
 
 impl TargetRule for Given {
-    fn n_rows(&self) -> usize {
-        self.0.len()
-    }
-
-    fn n_classes(&self) -> usize {
-        2
-    }
-
-    fn rows(&self) -> Vec<u32> {
-        (0..).zip(&self.0).map(|(row, _)| row).collect()
+    fn target_rows(&self) -> TargetRows {
+        TargetRows {
+            n_rows: self.0.len(),
+            n_classes: 2,
+            rows: (0..).zip(&self.0).map(|(row, _)| row).collect(),
+        }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "targets are f32")]
@@ -487,14 +480,8 @@ fn a_method_that_breaks_its_promises_is_refused() {
         targets: Targets,
     }
     impl TargetRule for Broken {
-        fn n_rows(&self) -> usize {
-            4
-        }
-        fn n_classes(&self) -> usize {
-            2
-        }
-        fn rows(&self) -> Vec<u32> {
-            self.rows.clone()
+        fn target_rows(&self) -> TargetRows {
+            TargetRows { n_rows: 4, n_classes: 2, rows: self.rows.clone() }
         }
         fn targets(&mut self, _epoch: usize, out: &mut Targets) -> Result<()> {
             *out = self.targets.clone();
