@@ -20,7 +20,7 @@ from easyllp._classes import by_class, check_prior, counted, in_class_order, nam
 from easyllp._evaluation import Estimate, Evaluation, _estimate, bags_of, declared_noise, evaluated
 from easyllp._randomness import NotRandomWarning, TrainingBagsWarning, refuse_unless_random
 from easyllp._reports import from_report
-from easyllp._rows import column_names, is_sparse, is_table, readable, sparse, table, warn_of_scales
+from easyllp._rows import column_names, is_sparse, is_table, readable, sparse, table, warn_of_keys, warn_of_scales
 from easyllp._settings import fit_config, image_shape, method_settings, n_threads, seed_of, whole_number
 from easyllp._targets import counts_of
 
@@ -168,6 +168,9 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The share of each class among the training rows.
     history_ : dict
         The training log on all bags: `epoch` and `loss`, a list each.
+    notes_ : list of str
+        Notes on the training, such as why a stage was left out, or that the validation metric was still improving in the
+        last epoch. With `verbose` they are printed.
     stopped_because_ : str
         finished, converged, flat (no further decrease of the loss), local_minimum (the loss is not convex) or early_stopping.
     optimizer_ : {"L-BFGS", "Adam", "SGD"}
@@ -266,6 +269,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if bags is not None:
             features = self._features(X, reset=True)
             given = from_proportions(y, bags, _n_rows(X))
+            warn_of_keys(X, given.of_row)
             check_prior(self._method().get("prior"), given)
             given, classes = in_class_order(given)
             return self._fit(features, given, classes, None)
@@ -320,6 +324,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = eager(X)
         features = self._features(X, reset=True)
         given = from_report(bags, counts, _n_rows(X))
+        warn_of_keys(X, given.of_row)
         check_prior(self._method().get("prior"), given)
         given, classes = in_class_order(given)
         name = given.columns[0] if given.columns and given.counts.ndim == 1 else None
@@ -362,6 +367,7 @@ class LLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         told = json.loads(outcome)
         self.history_ = {name: [epoch[name] for epoch in told["log"]["epochs"]] for name in ("epoch", "loss")}
         self.stopped_because_ = told["log"]["stopped"]
+        self.notes_ = told["notes"]
         self.optimizer_ = told["optimizer"]
         self.l2_ = told["l2"]
         evaluation = _evaluation(told["validation"], classes.tolist() if positive is None else model.classes)

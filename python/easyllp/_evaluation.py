@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
         The ends of its interval, clipped to the natural range.
     standard_error : float
     outside_range : bool
-        Whether the value is outside its natural range: there are too few bags.
+        Whether the value is outside its natural range: there are too few bags, or bags are not random.
     """
 
     value: float
@@ -52,7 +52,7 @@ class Estimate(NamedTuple):
 
 
 #: What an asterisk stands for.
-_ON_ASTERISKS = "* The estimate is outside its range: too few bags. The nearest possible value is shown."
+_ON_ASTERISKS = "* The estimate is outside its range: too few bags, or bags that are not random. The nearest possible value is shown."
 
 
 def _cells(estimate: Estimate) -> tuple[str, str]:

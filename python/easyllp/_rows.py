@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from easyllp._bags import _is_missing
+from easyllp._bags import _is_missing, _values
 
 
 def is_table(X: Any) -> bool:
@@ -82,6 +82,34 @@ def warn_of_scales(X: Any) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def warn_of_keys(X: Any, of_row: npt.NDArray[np.uint32]) -> None:
+    """Warn of a column of a table that names the bags: each of its values is one bag."""
+    n_bags = int(of_row.max()) + 1
+    if not is_table(X) or n_bags in (1, len(of_row)):
+        return
+    n_seen = 1000  # enough to pass over nearly all columns
+    for name in _names(X):
+        column = X[name]
+        if not _is_one_to_one(column[:n_seen], of_row[:n_seen]) or not _is_one_to_one(column, of_row):
+            continue
+        warnings.warn(
+            f"column {name!r} names the bags: each of its values is one bag, so its effect cannot be learned, and other bags have "
+            f"other values. Drop it from X, as in X.drop(columns={name!r})",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _is_one_to_one(column: Any, of_row: npt.NDArray[np.uint32]) -> bool:
+    """Whether rows have the same value if, and only if, they are in the same bag."""
+    values = _values(column)
+    try:
+        pairs = set(zip(values, of_row.tolist(), strict=True))
+    except TypeError:  # lists, or several columns of one name
+        return False
+    return len(pairs) == len(set(values)) == len(np.unique(of_row))
 
 
 def column_names(X: Any) -> list[str]:

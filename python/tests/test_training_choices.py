@@ -73,3 +73,28 @@ def test_the_optimizer_is_told(task, capfd, settings, optimizer, reason):
     model = LLPClassifier(**settings, **l2, holdout=0, verbose=1).fit(X, y)
     assert model.optimizer_ == optimizer
     assert f"optimizer: {reason}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_column_that_names_the_bags_is_warned_of(library):
+    pd, module = pytest.importorskip("pandas"), pytest.importorskip(library)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": rng.integers(18, 80, 400), "day": np.repeat([f"d{day}" for day in range(20)], 20)})
+    counts = {day: int(rng.integers(5, 15)) for day in frame["day"].unique()}
+    rows = {"pandas": lambda: frame, "polars": lambda: module.DataFrame(frame.to_dict("list")), "pyarrow": lambda: module.table(frame.to_dict("list"))}[library]()
+    with pytest.warns(UserWarning, match="column 'day' names the bags: each of its values is one bag"):
+        LLPClassifier(l2=0.1, holdout=0).fit_bags(rows, counts, frame["day"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LLPClassifier(l2=0.1, holdout=0).fit_bags(frame[["age"]], counts, frame["day"])
+        # Bags of one row each: any column of distinct values is like that.
+        LLPClassifier(l2=0.1, holdout=0).fit(frame[["age"]], rng.integers(0, 2, 400))
+
+
+def test_a_metric_that_still_improves_is_noted(task, capfd):
+    X, y = task
+    bags, proportions = make_bags(y, size=4)
+    model = LLPClassifier("count-likelihood", epochs=2, verbose=1).fit(X, proportions, bags=bags)
+    note = "the last of 2 epochs was the best one: with more epochs or a higher learning rate the model may be better"
+    assert model.notes_ == [note] and note in capfd.readouterr().err
+    assert LLPClassifier("count-likelihood", lr=1.0, epochs=30).fit(X, proportions, bags=bags).notes_ == []

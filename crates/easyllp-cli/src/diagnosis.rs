@@ -8,7 +8,7 @@ use easyllp::diagnose::{
     expected_standard_error, uneven_features,
 };
 use easyllp::table::Encoder;
-use easyllp::{Bags, Rows};
+use easyllp::{Bags, MethodConfig, Rows};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -94,16 +94,21 @@ pub(crate) fn uneven_columns(rows: &Rows, encoder: &Encoder, bags: &Bags) -> Res
     Ok(names)
 }
 
-/// A paragraph on such columns.
-pub(crate) fn on_uneven_columns(names: &[String]) -> String {
+/// A paragraph on such columns, for a method if one is chosen.
+pub(crate) fn on_uneven_columns(names: &[String], method: Option<&MethodConfig>) -> String {
     /// The maximum number of columns named.
     const NAMED: usize = 5;
     let more = names.len().saturating_sub(NAMED);
     let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let biased = if method.is_none_or(MethodConfig::assumes_random_bags) {
+        "estimates from these bags are biased, and so are the models of methods that assume random bags: use --method \
+         count-likelihood, which supports bags made by columns of the rows"
+    } else {
+        "estimates from these bags are biased; the method does not assume random bags: evaluate on rows with labels"
+    };
     format!(
         "These columns differ from bag to bag by more than chance: {}{and_more}. Bags were made by them, or by something that goes \
-         with them. Where such a column says something of the label, models and estimates from these bags are biased: ask for \
-         reports on random groups of rows.",
+         with them. Where such a column is correlated with the label, {biased}, or ask for reports on random groups of rows.",
         names[..names.len().min(NAMED)].join(", ")
     )
 }
@@ -127,13 +132,10 @@ fn outlook(bags: &Bags) -> Result<Vec<String>> {
         );
     }
     let bounds = LinearClass { reach: 1.0 }.bounds(size, bags.n_bags(), 0.05)?;
-    let for_all = "for all linear models with scores up to 1, with probability 0.95";
-    Ok(vec![
-        text,
-        format!(
-            "Bound on |loss here − loss on the population| {for_all}, from these bags: {:.3} (Γ(k, n, δ), Theorem ucb of the paper).",
-            bounds.from_bags
-        ),
-        format!("The same bound from the same rows with labels: {:.3} (eq. event_level).", bounds.from_rows),
-    ])
+    let bound = format!(
+        "With probability 0.95 the loss on these rows, estimated from these bags, differs by at most {:.3} from that on the population, \
+         for every linear model with scores up to 1; with row labels by at most {:.3} (theorem `ucb` and eq. `event_level` of the paper).",
+        bounds.from_bags, bounds.from_rows
+    );
+    Ok(vec![text, bound])
 }

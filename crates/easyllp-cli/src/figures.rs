@@ -102,8 +102,8 @@ pub(crate) fn table(figures: &[Figure]) -> Table {
 }
 
 /// What an asterisk in a table stands for.
-pub(crate) const ON_ASTERISKS: &str =
-    "* The estimate is outside its range: too few bags. The nearest possible value is shown.";
+pub(crate) const ON_ASTERISKS: &str = "* The estimate is outside its range: too few bags, or bags that are not random. The nearest \
+                                       possible value is shown.";
 
 /// A value clipped to its natural range, marked if it differs.
 pub(crate) fn value(estimate: &Estimate, decimals: usize) -> String {

@@ -27,7 +27,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "CxHxW")]
     image: Option<ImageShape>,
 
-    /// Loss: logistic, softmax or squared. For networks squared is often better. [default: cross-entropy]
+    /// Loss: logistic, softmax, squared or brier. For networks squared or brier is often better. [default: cross-entropy]
     #[arg(long, value_name = "LOSS")]
     loss: Option<LossName>,
 

@@ -71,6 +71,7 @@ impl Model {
             let mut watch = |event: FitEvent| progress.see(&event);
             let fitting = config.fitting(&rows, &bags).encoder(encoder).classes(classes).image(image);
             let fitted = fitting.watch(&mut watch).run()?;
+            fitted.notes.iter().for_each(|note| line.say(note.clone()));
             let metrics = fitted.validation_metrics()?;
             let validation = fitted.validation.as_ref().zip(metrics).map(|(validation, metrics)| {
                 json!({ "metrics": named(metrics), "n_bags": validation.bags.n_bags() })
@@ -82,6 +83,7 @@ impl Model {
             };
             let outcome = json!({
                 "log": fitted.log(),
+                "notes": fitted.notes,
                 "l2": l2,
                 "validation": validation,
                 "optimizer": config.optimizer_choice().name,

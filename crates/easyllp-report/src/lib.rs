@@ -157,7 +157,7 @@ impl Page {
         }
         if estimates().any(|estimate| estimate.outside_range) {
             text.push_str(
-                " * The estimate is outside its range: too few bags. The nearest possible value is shown.",
+                " * The estimate is outside its range: too few bags, or bags that are not random. The nearest possible value is shown.",
             );
         }
         text.push_str("</p>\n");

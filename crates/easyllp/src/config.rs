@@ -195,7 +195,7 @@ impl FitConfig {
         if let Some(loss) = self.loss
             && loss.training()?.link() == Link::Margin
         {
-            let expected = "a loss that gives probabilities: logistic, softmax or squared";
+            let expected = "a loss that gives probabilities: logistic, softmax, squared or brier";
             return Err(Error::Setting { name: "loss", value: loss.as_str().into(), expected });
         }
         method.check(has_row_labels)

@@ -17,6 +17,7 @@ use crate::classes::Classes;
 use crate::error::{Error, Result};
 use crate::loss::{LossName, TrainingLoss};
 use crate::model::{ImageShape, Model, ModelSpec, RowsForm};
+use crate::optim::Adam;
 use crate::prior::LabelPrior;
 use crate::rows::Rows;
 use crate::session::validation::{Selection, ValidationBags};
@@ -166,6 +167,7 @@ impl<'f> Fit<'f, '_> {
         let mut watch =
             |event: FitEvent| watch.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(event));
         let share = config.validation.share;
+        let mut still_improving = None;
         let (record, validation) = if share > 0.0 {
             let bagging::Split { train, held_out } = bagging::split(bags, share, config.seed)?;
             if held_out.n_bags() < 2 {
@@ -176,13 +178,15 @@ impl<'f> Fit<'f, '_> {
             let stage = Stage { config, rows, bags: &train, method, loss, draw, plan: plan.clone() };
             let choice = stage.choose(model.clone(), &held_out, &mut watch)?;
             let Choice { record, stages, n_candidates, scores } = choice;
+            still_improving = stages.iter().find_map(note_on_last_epoch).filter(|_| stages.len() == 1);
             let validation = Validation::new(held_out, train.n_bags(), stages, n_candidates, scores);
             (Some(record), Some(validation))
         } else {
             (None, None)
         };
         let stage = Stage { config, rows, bags, method, loss, draw, plan };
-        let (model, stages, notes) = stage.train(model, record, &mut watch)?;
+        let (model, stages, mut notes) = stage.train(model, record, &mut watch)?;
+        notes.extend(still_improving);
         let encoder = encoder.or_else(|| {
             let is_plain = rows.cardinalities().is_empty();
             is_plain.then(|| Encoder::as_is("x", rows.n_dense()))
@@ -207,6 +211,17 @@ impl<'f> Fit<'f, '_> {
             training_bags: TrainingBags::new(&rows.hashes(), bags),
         })
     }
+}
+
+/// What to try if the validation metric was still improving in the last epoch.
+fn note_on_last_epoch(StageLog { optimizer, log, .. }: &StageLog) -> Option<String> {
+    let StageOptimizer::Adam(Adam { epochs, .. }) = optimizer else { return None };
+    let is_last = log.best.is_some_and(|(best, _)| best == *epochs && best == log.epochs.len());
+    is_last.then(|| {
+        format!(
+            "the last of {epochs} epochs was the best one: with more epochs or a higher learning rate the model may be better"
+        )
+    })
 }
 
 /// One of the two sessions of a fit.

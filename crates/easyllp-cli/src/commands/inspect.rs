@@ -119,7 +119,7 @@ impl Inspection {
             let _ = writeln!(text, "\n{}", wrapped(paragraph));
         }
         if !self.uneven_columns.is_empty() {
-            let _ = writeln!(text, "\n{}", wrapped(&on_uneven_columns(&self.uneven_columns)));
+            let _ = writeln!(text, "\n{}", wrapped(&on_uneven_columns(&self.uneven_columns, None)));
         }
         text.push_str("\ncolumns\n");
         for ColumnReport { name, encoding } in &self.columns {

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     let uneven = uneven_columns(&rows, &encoder, &bags)?;
     drop(step);
     if !uneven.is_empty() {
-        warn(on_uneven_columns(&uneven));
+        warn(on_uneven_columns(&uneven, Some(&config.method)));
     }
 
     note(format!("optimizer: {}", spelled(&config.optimizer_choice().to_string())));
@@ -120,6 +120,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<()> {
     for stage in &fitted.stages {
         detail(format!("stage {}", report::words(stage)));
     }
+    fitted.notes.iter().for_each(note);
     let report = Report::new(&fitted, shown, out)?;
     let how = optimum(&fitted);
     fitted.save(out)?;
