@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -41,6 +42,23 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
+
+
+def public_signature(_app, _what, _name, _object, _options, signature, annotation):
+    """A signature without private fields, such as those of a dataclass."""
+    return (re.sub(r"(, )?\b_\w+=('[^']*'|[^,()]*)", "", signature), annotation) if signature else None
+
+
+def skip_tuple_fields(_app, _what, _name, member, skip, _options):
+    """Fields of a named tuple are in its docstring: without this each is shown as an alias for a number."""
+    return True if type(member).__name__ == "_tuplegetter" else None
+
+
+def setup(app):
+    """Leave private parts out of the Python reference."""
+    app.connect("autodoc-process-signature", public_signature)
+    app.connect("autodoc-skip-member", skip_tuple_fields)
+
 
 html_theme = "furo"
 html_title = "easyllp"

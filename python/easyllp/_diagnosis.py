@@ -75,7 +75,7 @@ def diagnose(
     y : array-like of shape (n_rows,) or (n_rows, n_classes)
         Each row's bag proportion.
     bags : array-like of shape (n_rows,)
-        An id a row.
+        The bag id of each row.
     X : array-like or table, optional
         Features of the rows.
     counts, noise

@@ -89,9 +89,9 @@ def methods(name: str | None = None) -> list[Method] | Method:
     --------
     >>> import easyllp
     >>> [method.name for method in easyllp.methods()][:3]
-    ['easyllp', 'easyllp-sgd', 'supervised']
+    ['auto', 'easyllp', 'easyllp-sgd']
     >>> easyllp.methods("label-generation").parameters["epsilon"].expected
-    'a number above 0'
+    'a number of at least 0'
     """
     found = {described["name"]: _method(described) for described in json.loads(_easyllp.methods())}
     if name is None:

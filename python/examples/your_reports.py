@@ -1,4 +1,4 @@
-"""Your own aggregate reports with pandas: a log of impressions, and a report of clicks a day and campaign.
+"""Your own aggregate reports with pandas: a log of impressions, and a report of clicks by day and batch.
 
     python your_reports.py [--out figure.svg]
 
@@ -38,13 +38,13 @@ keys = ["day", "batch"]
 report = log.assign(clicks=clicked).groupby(keys)["clicks"].sum() + draw_from.laplace(scale=1, size=log.groupby(keys).ngroups)
 print(report.round(2).head(), "\n")
 
-# An id a row as the report's index has it; days and batches are keys, not features.
-ids = pd.MultiIndex.from_frame(log[keys]).to_numpy()
+# The keys of each row, which the report's index has, too; days and batches are keys, not features.
+ids = log[keys]
 features = log.drop(columns=keys)
 noise = ("laplace", 1.0)
 print(diagnose(bags=ids, counts=report, noise=noise, X=features), "\n")
 
-# The last six days judge a model of the days before.
+# The last six days evaluate a model of the days before.
 late = (log["day"] >= "2026-01-25").to_numpy()
 early_report, late_report = report.loc[:"2026-01-24"], report.loc["2026-01-25":]
 model = LLPClassifier(method_params={"bag_weights": "noise"}).fit_bags(features[~late], early_report, ids[~late], noise=noise)
