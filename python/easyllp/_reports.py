@@ -126,20 +126,22 @@ def _key_columns(names: list[Hashable], keys: list[Hashable] | None, seen: Seque
 def _is_flat(frame: Any, keys: list[Hashable] | None, seen: Sequence[Hashable]) -> bool:
     """Whether the ids of a pandas report are in its columns, as `read_csv` leaves them, and not in its index."""
     index, names = frame.index, list(frame.columns)
-    is_numbered = type(index).__name__ == "RangeIndex" and index.name is None and (index.start, index.step) == (0, 1)
     of_keys = _key_columns(names, keys, seen)
-    if not is_numbered or len(of_keys) == len(names):
+    if any(name is not None for name in index.names) or index.nlevels > 1 or len(of_keys) == len(names):
         return False
     if of_keys == keys:
         return True
     wanted = set(seen)
-    is_index = wanted == set(range(len(frame)))
-    if is_index and {key(name) for name in _ids(frame, of_keys)} == wanted:
+    is_index = {key(name) for name in index} == wanted
+    is_column = {key(name) for name in _ids(frame, of_keys)} == wanted
+    if is_index and is_column:
         raise ValueError(
-            f"the ids of the report can be its line numbers or its column {of_keys[0]!r}: say which, by counts.set_index({of_keys[0]!r}) "
+            f"the ids of the report can be its index or its column {of_keys[0]!r}: say which, by counts.set_index({of_keys[0]!r}) "
             "or counts.rename_axis('bag')"
         )
-    return not is_index
+    # As `read_csv` leaves them, lines are numbered from 0.
+    is_numbered = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+    return not is_index and (is_numbered or is_column)
 
 
 def _first_few(names: Sequence[Any]) -> str:

@@ -38,9 +38,15 @@ def test_a_flat_table_has_its_ids_in_columns(clicks):
     ):
         model = LLPClassifier(l2=0.1).fit_bags(X, report, ids)
         assert model._model.to_bytes() == expected._model.to_bytes()
-    # Without a name, 0 to 99 may be the lines or the column.
-    with pytest.raises(ValueError, match=r"its line numbers or its column 'bag'.*set_index\('bag'\)"):
-        LLPClassifier(l2=0.1).fit_bags(X, flat, bags)
+    # Without a name, 0 to 99 may be the index or the column, whatever its order.
+    for report in (flat, flat.assign(bag=flat["bag"].to_numpy()[::-1]).sample(frac=1, random_state=1)):
+        with pytest.raises(ValueError, match=r"its index or its column 'bag'.*set_index\('bag'\)"):
+            LLPClassifier(l2=0.1).fit_bags(X, report, bags)
+    # Of a table that was filtered, the index has no ids.
+    rest = flat.assign(bag=flat["bag"] + 1).drop(index=99)
+    of_rest = LLPClassifier(l2=0.1).fit_bags(X[bags < 99], rest, bags[bags < 99] + 1)
+    expected = LLPClassifier(l2=0.1).fit_bags(X[bags < 99], flat.set_index("bag")["clicks"].drop(index=99), bags[bags < 99])
+    assert of_rest._model.to_bytes() == expected._model.to_bytes()
     # Lines are ids where no column can be.
     both = pd.DataFrame({"hit": flat["clicks"], "miss": 4 - flat["clicks"]})
     assert LLPClassifier(l2=0.1).fit_bags(X, both, bags).classes_.tolist() == ["hit", "miss"]
