@@ -1,11 +1,12 @@
 //! `easyllp reproduce`: finished cells are kept, and an interrupted run ends with the same bytes.
 
 use assert_cmd::cargo::cargo_bin;
+use easyllp::files::Journal;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Two experiments: one whose cells share a pass, and others beside it; and one without data.
 const ACCURACY: &str = "experiment = \"accuracy\"\ndataset = \"optdigits\"\ntasks = [\"even-vs-odd\", \"3\"]\nmodel = \"linear\"\n\
@@ -38,18 +39,34 @@ fn results(folder: &Path, out: &str) -> Vec<Vec<u8>> {
     ["own-accuracy.csv", "own-erm.csv"].map(|name| fs::read(folder.join(out).join(name)).unwrap()).to_vec()
 }
 
-/// The records of cells in a journal, with when each was written. Those of the time that was spent, which has no line of points, change
-/// from run to run.
-fn records(folder: &Path, out: &str) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+/// The records of unfinished runs: their files, keys and contents. A run that ends packs them. Those of the time that was spent, which
+/// has no line of points, are not of cells.
+fn records(folder: &Path, out: &str) -> BTreeMap<PathBuf, (String, String)> {
     let files = fs::read_dir(folder.join(out).join("journal")).into_iter().flatten().flatten();
     let record = |path: PathBuf| {
         let is_it = path.extension().is_some_and(|extension| extension == "record");
         let bytes = is_it.then(|| fs::read(&path).unwrap())?;
-        let written = fs::metadata(&path).unwrap().modified().unwrap();
-        let header = b"\npanel,series,x,";
-        bytes.windows(header.len()).any(|part| part == header).then_some((path, (bytes, written)))
+        // A checksum, the key and the points.
+        let text = std::str::from_utf8(&bytes[8..]).ok()?;
+        let (key, points) = text.split_once('\n').filter(|(_, points)| points.starts_with("panel,series,x,"))?;
+        Some((path, (key.to_owned(), points.to_owned())))
     };
     files.filter_map(|file| record(file.path())).collect()
+}
+
+/// Copies the files of a folder.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in fs::read_dir(from).unwrap().flatten() {
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+/// The number of finished cells that the output names.
+fn n_done(output: &Output) -> usize {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let of_line = |line: &str| line.split_once(": ")?.1.split(' ').next()?.parse::<usize>().ok();
+    text.lines().filter_map(of_line).sum()
 }
 
 /// Killed at ten moments, spread over its cells, and started again each time: no byte is different in the end, and nothing that was done is
@@ -57,9 +74,8 @@ fn records(folder: &Path, out: &str) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)>
 #[test]
 fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
     let folder = folder();
-    done(&mut reproduce(folder.path(), "whole", &["--threads", "2"]));
+    let n_cells = n_done(&done(&mut reproduce(folder.path(), "whole", &["--threads", "2"])));
     let expected = results(folder.path(), "whole");
-    let n_cells = records(folder.path(), "whole").len();
     let mut is_cut_short = false;
     for moment in 0..10 {
         let mut run = reproduce(folder.path(), "killed", &["--threads", "2"]);
@@ -72,15 +88,29 @@ fn a_run_that_is_killed_and_started_again_ends_with_the_same_bytes() {
         }
         run.kill().unwrap();
         run.wait().unwrap();
-        is_cut_short |= (1..n_cells).contains(&records(folder.path(), "killed").len());
+        if (1..n_cells).contains(&records(folder.path(), "killed").len()) {
+            is_cut_short = true;
+            copy(&folder.path().join("killed/journal"), &folder.path().join("changed/journal"));
+        }
     }
     assert!(is_cut_short, "no run was killed between the first and the last of {n_cells} cells");
-    let before = records(folder.path(), "killed");
+    let before = records(folder.path(), "changed");
+    // Another value in a record is found in the results: its cell was not run again.
+    let (_, (key, points)) = before.first_key_value().expect("a finished cell");
+    let (kept, _) = points.trim_end().rsplit_once(',').unwrap();
+    let journal = Journal::open(&folder.path().join("changed/journal")).unwrap();
+    journal.put(key, format!("{kept},0.123456\n").as_bytes()).unwrap();
+    done(&mut reproduce(folder.path(), "changed", &["--threads", "2"]));
+    let changed = results(folder.path(), "changed").concat();
+    assert_eq!(String::from_utf8(changed).unwrap().matches("0.123456").count(), 1);
     let output = done(&mut reproduce(folder.path(), "killed", &["--threads", "1"]));
     assert_eq!(results(folder.path(), "killed"), expected);
-    let after = records(folder.path(), "killed");
-    assert_eq!(after.len(), n_cells);
-    assert!(!before.is_empty() && before.iter().all(|(path, record)| after.get(path) == Some(record)));
+    // A run that ends leaves one file, from which the next one has nothing to do.
+    assert_eq!(records(folder.path(), "killed").len(), 0);
+    let pack = folder.path().join("killed/journal/records.pack");
+    let packed = fs::read(&pack).unwrap();
+    assert_eq!(n_done(&done(&mut reproduce(folder.path(), "killed", &[]))), n_cells);
+    assert_eq!(fs::read(&pack).unwrap(), packed);
     assert!(String::from_utf8_lossy(&output.stdout).contains("own-erm: 4 of 4 cells"));
     // Nor does it matter in which order cells are taken.
     done(&mut reproduce(folder.path(), "by width", &["--budget", "2h"]));

@@ -144,6 +144,10 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<()> {
         // After each, so that there is something to look at.
         page = Some(study.report());
     }
+    // An interrupted run goes on with single records; a whole one leaves one file.
+    if !interrupt::is_asked() && !found.experiments.is_empty() {
+        study.pack()?;
+    }
     match page {
         Some(Ok(page)) => found.page = Some(page),
         Some(Err(error)) => found.failed.push(format!("no page: {:#}", anyhow!(error))),
