@@ -48,7 +48,8 @@ fn records(folder: &Path, out: &str) -> BTreeMap<PathBuf, (String, String)> {
         let bytes = is_it.then(|| fs::read(&path).unwrap())?;
         // A checksum, the key and the points.
         let text = std::str::from_utf8(&bytes[8..]).ok()?;
-        let (key, points) = text.split_once('\n').filter(|(_, points)| points.starts_with("panel,series,x,"))?;
+        let (key, points) =
+            text.split_once('\n').filter(|(_, points)| points.starts_with("panel,series,x,"))?;
         Some((path, (key.to_owned(), points.to_owned())))
     };
     files.filter_map(|file| record(file.path())).collect()
