@@ -60,7 +60,7 @@ impl Model {
             ClassKind::from_name(kind).and_then(|kind| Classes::new(names, kind)).map_err(failure)?;
         let image = image.map(str::parse::<ImageShape>).transpose().map_err(failure)?;
         let bags = bags(&of_row, &counts, noise)?;
-        config.check(bags.sizes().all(|size| size == 1)).map_err(failure)?;
+        config.check(bags.have_row_labels()).map_err(failure)?;
         let (max_vocabulary, hash_buckets) = encoding;
         let lent = features.lent();
         let (file, outcome) = without_lock(py, n_threads, is_verbose, |line| {

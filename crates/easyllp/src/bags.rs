@@ -320,6 +320,11 @@ impl Bags {
         self.partition.offsets.windows(2).map(|pair| pair[1] - pair[0])
     }
 
+    /// Whether every bag is a single row, so that its counts are the label of the row.
+    pub fn have_row_labels(&self) -> bool {
+        self.sizes().all(|size| size == 1)
+    }
+
     /// The rows that are in a bag, in ascending order.
     pub fn rows(&self) -> Vec<u32> {
         (0..).zip(&self.partition.bag_of_row).filter(|&(_, &bag)| bag != NO_BAG).map(|(row, _)| row).collect()

@@ -150,7 +150,7 @@ impl<'f> Fit<'f, '_> {
     }
 
     fn check(&self) -> Result<()> {
-        self.config.check_with(self.method, self.bags.sizes().all(|size| size == 1))
+        self.config.check_with(self.method, self.bags.have_row_labels())
     }
 
     fn run_checked<M: Model + Clone + 'static>(

@@ -70,7 +70,7 @@ impl Method for AutoParams {
 
     fn run(&self, session: &mut Session) -> Result<()> {
         let bags = session.bags();
-        if bags.sizes().all(|size| size == 1) {
+        if bags.have_row_labels() {
             session.note("every bag is a single row: trained as supervised");
             return SupervisedParams::default().run(session);
         }

@@ -85,7 +85,7 @@ impl TargetRule for EasyLlp<'_> {
     }
 
     fn shares(&self) -> Result<Option<Vec<f64>>> {
-        if self.bags.sizes().all(|size| size == 1) {
+        if self.bags.have_row_labels() {
             return Ok(None); // targets are the labels
         }
         match (self.correction.known_shares(), self.draw) {

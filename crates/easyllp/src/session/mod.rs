@@ -230,7 +230,7 @@ impl<'s, 'r> Session<'s, 'r> {
 
     /// Runs a method. If candidates are compared, the model is then the best of them.
     pub fn run(&mut self, method: &dyn Method) -> Result<()> {
-        let has_row_labels = self.bags.sizes().all(|size| size == 1);
+        let has_row_labels = self.bags.have_row_labels();
         method.check(has_row_labels)?;
         let is_linear = self.model.as_linear_mut().is_some();
         check_support(method, is_linear, self.loss)?;
