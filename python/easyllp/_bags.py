@@ -178,7 +178,10 @@ def from_proportions(y: Any, bags: Any, n_rows: int | None = None) -> Bags:
     columns = table_columns(y)
     y = np.asarray(y)
     if y.dtype.kind not in "biuf":
-        raise ValueError(f"with bags, y is each row's bag proportion, a number from 0 to 1; its dtype is {y.dtype}; counts of bags are for fit_bags and evaluate(counts=…)")
+        raise ValueError(
+            f"with bags, y is each row's bag proportion, a number from 0 to 1; its dtype is {y.dtype}: pass a report of counts to "
+            "fit_bags, or to evaluate as counts="
+        )
     y = y.astype(np.float64)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]

@@ -178,7 +178,9 @@ impl<'f> Fit<'f, '_> {
             let stage = Stage { config, rows, bags: &train, method, loss, draw, plan: plan.clone() };
             let choice = stage.choose(model.clone(), &held_out, &mut watch)?;
             let Choice { record, stages, n_candidates, scores } = choice;
-            still_improving = stages.iter().find_map(note_on_last_epoch).filter(|_| stages.len() == 1);
+            if let [only] = &stages[..] {
+                still_improving = note_on_last_epoch(only);
+            }
             let validation = Validation::new(held_out, train.n_bags(), stages, n_candidates, scores);
             (Some(record), Some(validation))
         } else {
